@@ -185,14 +185,22 @@ static uint64_t next_term(const struct ps_role *p)
     return p->lead.term;
 }
 
-/* A job that is to end waits for its chief no longer than for any worker that is gone. */
+/* Since it was heard last, lost or named; 0: it has said that it will be silent for longer. */
+static uint64_t chief_silent_ms(const struct ps_role *p)
+{
+    const uint64_t renewed_ms = p->patience.now_ms + p->options.limits.chief_ms;
+    return renewed_ms > p->lead.lease_ms ? renewed_ms - p->lead.lease_ms : 0;
+}
+
+/* A job that is to end waits for a chief that is gone no longer than for any worker, and for one
+ * that is here and says nothing so long that another one still has time for the last checkpoint. */
 static bool is_lease_over(const struct ps_role *p)
 {
-    const uint64_t now_ms = p->patience.now_ms, lost_ms = p->members[ps_chief(p)].lost_ms;
-    const uint64_t stop_ms = p->options.limits.stop_ms / PS_STOP_PARTS;
+    const uint64_t now_ms = p->patience.now_ms;
+    const uint64_t stop_ms = p->options.limits.stop_ms / (ps_chief_is_here(p) ? 2 : PS_STOP_PARTS);
     if (now_ms >= p->lead.lease_ms) return true;
-    return p->stopping.is_on && !ps_chief_is_here(p) && now_ms - p->stopping.since_ms >= stop_ms &&
-           now_ms - lost_ms >= stop_ms && now_ms - p->lead.term_ms >= stop_ms;
+    return p->stopping.is_on && now_ms - p->stopping.since_ms >= stop_ms &&
+           chief_silent_ms(p) >= stop_ms;
 }
 
 /* ps/0 alone gives out terms. The first chief is waited for until it has come (limits.start_ms),
@@ -204,8 +212,9 @@ static void watch_lease(struct ps_role *p, struct outbox *out)
     if (p->options.task != 0 || !limit_ms || !has_come || !is_lease_over(p)) return;
     if (next == p->lead.term) return;
     if (p->patience.now_ms < p->lead.lease_ms)
-        outbox_log(out, "the chief, worker/%d, is gone, and the job is to end: worker/%d leads",
-                   ps_chief(p), term_chief(next, p->options.workers));
+        outbox_log(out, "the chief, worker/%d, is %s, and the job is to end: worker/%d leads",
+                   ps_chief(p), ps_chief_is_here(p) ? "silent" : "gone",
+                   term_chief(next, p->options.workers));
     else
         outbox_log(
             out, "the chief, worker/%d, is gone for %llu s (--chief_timeout): worker/%d leads",

@@ -159,8 +159,14 @@ void worker_heard_term(struct worker_role *w, int ps, const struct message *m, s
     worker_settle(w, out);
 }
 
-/* A lease lasts for several of these. */
+/* A lease lasts for several of these, and so does the end of a job that a signal ends. */
 enum { RENEWALS = 4 };
+
+static uint64_t renewal_ms(const struct wait_limits *limits)
+{
+    const bool is_end_shorter = limits->stop_ms && limits->stop_ms < limits->chief_ms;
+    return (is_end_shorter ? limits->stop_ms : limits->chief_ms) / RENEWALS;
+}
 
 static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
 {
@@ -176,7 +182,7 @@ static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)
  * long is as short as ever with the next tick. */
 void worker_watch_lease(struct worker_role *w, struct outbox *out)
 {
-    const uint64_t every_ms = w->options.limits.chief_ms / RENEWALS;
+    const uint64_t every_ms = renewal_ms(&w->options.limits);
     const bool sets_up = w->phase < JOINING, is_too_long = w->lead.is_lease_long && !sets_up;
     const bool is_due = is_too_long || w->patience.told_ms - w->lead.renewed_ms >= every_ms;
     if (every_ms && is_due) renew(w, sets_up ? w->options.limits.start_ms : 0, out);

@@ -185,6 +185,41 @@ static void of_a_job_that_is_to_end_another_worker_leads_soon(void **state)
     close_scene(&s);
 }
 
+/* It stands still: the link is there. */
+static void of_a_job_that_is_to_end_another_worker_leads_where_the_chief_is_silent(void **state)
+{
+    struct wait_limits l = limits;
+    struct scene s;
+    l.chief_ms = 10 * LIMIT_MS;
+    open_serving_of(&s, l, false);
+    leave(&s);
+    assert_false(pass(&s, LIMIT_MS / 4));
+    meet(&s, 1); /* again: it had pushed nothing */
+    say_term(&s, 1, 0, LEADS_HEARD);
+    say_term(&s, 0, 0, LEADS_CLAIMS); /* it still lives */
+    assert_false(pass(&s, LIMIT_MS / 2 - TICK_MS));
+    assert_true(pass(&s, 2 * TICK_MS));
+    assert_int_equal(ps_role_chief(s.role), 1);
+    say_term(&s, 1, 1, LEADS_CLAIMS);
+    assert_int_equal(sent(&s, 1, MESSAGE_STOP)->stop.exit_code, EXIT_TERMINATED);
+    close_scene(&s);
+}
+
+/* As an evaluation has it be. */
+static void a_chief_that_says_it_will_be_silent_leads_a_job_that_is_to_end(void **state)
+{
+    struct wait_limits l = limits;
+    struct scene s;
+    l.chief_ms = 10 * LIMIT_MS;
+    open_serving_of(&s, l, false);
+    say(&s, 0,
+        &(struct message){.type = MESSAGE_LEADS,
+                          .leads = {LEADS_CLAIMS, .lease_ms = 20 * LIMIT_MS}});
+    leave(&s);
+    assert_false(pass(&s, LIMIT_MS - TICK_MS));
+    close_scene(&s);
+}
+
 static void of_a_job_that_goes_on_nobody_leads_before_the_lease_is_over(void **state)
 {
     struct wait_limits l = limits;
@@ -585,6 +620,8 @@ int main(void)
         cmocka_unit_test(what_a_chief_of_an_older_term_says_is_void),
         cmocka_unit_test(a_chief_that_speaks_keeps_the_lead),
         cmocka_unit_test(of_a_job_that_is_to_end_another_worker_leads_soon),
+        cmocka_unit_test(of_a_job_that_is_to_end_another_worker_leads_where_the_chief_is_silent),
+        cmocka_unit_test(a_chief_that_says_it_will_be_silent_leads_a_job_that_is_to_end),
         cmocka_unit_test(of_a_job_that_goes_on_nobody_leads_before_the_lease_is_over),
         cmocka_unit_test(a_chief_that_was_launched_and_is_gone_is_not_waited_for_to_end),
         cmocka_unit_test(time_in_which_the_ps_itself_stood_still_does_not_count),

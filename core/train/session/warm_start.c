@@ -369,6 +369,7 @@ err session_plan_warm_start(const struct session *s, struct bundle *bundle, stru
     *ret = (struct warm_start_plan){0};
     begin(&p);
     err e = kept_model_read(bundle_prefix(bundle), &p.kept);
+    if (!e && s->data.train) e = features_check_text(p.spec, p.kept.features, s->data.train);
     if (!e) e = plan_params(&p);
     kept_model_free(&p.kept);
     arena_free(&p.scratch);

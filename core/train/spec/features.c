@@ -302,6 +302,26 @@ static json_t *list_rows(const struct graph *graph, const struct strings *names)
     return rows;
 }
 
+static const char text_ids[] = "ids of the text";
+
+static void note_text(json_t *open, const struct batch_source *source)
+{
+    if (source->meanings)
+        json_object_set_new(open, text_ids, json_sprintf("digest %016" PRIx64, source->meanings));
+}
+
+err features_check_text(const struct spec *spec, const json_t *kept,
+                        const struct batch_source *source)
+{
+    json_t *now = json_object(), *was = json_object();
+    note_text(now, source);
+    json_object_set(was, text_ids, json_object_get(kept, text_ids));
+    const err e = features_compare(spec, was, now);
+    json_decref(was);
+    json_decref(now);
+    return e;
+}
+
 err features_check(const struct spec *spec, const struct batch_source *source,
                    const struct graph *graph, json_t **ret)
 {
@@ -310,6 +330,7 @@ err features_check(const struct spec *spec, const struct batch_source *source,
     if (!open) return no_memory();
     if (source->feature_names.count)
         json_object_set_new(open, "names", list_of(&source->feature_names));
+    note_text(open, source);
     err e = features_compare(spec, spec->kept_features, open);
     *ret = spec->features ? json_copy(spec->features) : json_object();
     if (json_object_update(*ret, open) && !e) e = no_memory();

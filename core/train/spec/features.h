@@ -6,7 +6,7 @@
  *     {"scale": 1.0, "offset": 0.0, "classes": ["no", "yes"],
  *      "columns": {"animal": {"column": "vocabulary", "source": "animal", "words": "2, digest
  * ..."}}, "names": ["height", "weight"], "inputs": {"joined": ["animal", "age"]},
- *     "rows": {"hidden/kernel": [["animal", 8], ["age", 1]]}}
+ *     "ids of the text": "digest ...", "rows": {"hidden/kernel": [["animal", 8], ["age", 1]]}}
  * What one side does not say is not compared, nor whose the rows of kernels are
  * (graph/kernel_rows.h), which is for runs that begin with values of another.
  */
@@ -27,6 +27,8 @@ err features_compare(const struct spec *, const json_t *kept, const json_t *now)
  * to be kept; for features_free. */
 err features_check(const struct spec *, const struct batch_source *, const struct graph *,
                    json_t **ret);
+/* The same of what the ids of a text stand for alone: its rows are not found by their words. */
+err features_check_text(const struct spec *, const json_t *kept, const struct batch_source *);
 void features_free(json_t *); /* NULL is fine */
 
 /* Whose the rows of a kernel are; none: nobody knows. Copies. */

@@ -89,6 +89,19 @@ class Text(ToolCase):
         changes["data.eval"]["vocabulary"] = changes["data.train.vocabulary"] = "all.txt"
         self.train_ok("both", changes | {"model": model(30)})
 
+    def test_ids_that_stand_for_other_letters_are_refused(self):
+        """A text with one letter more has others behind it at other ids."""
+        self.train_ok("run", {"model": model(30)})
+        (self.folder / "text.txt").write_text(text() + "Zebra")
+        for words in (("--steps=50",), ("--steps=50", "--local_ps=1", "--local_workers=2"), ("eval", "--checkpoint=run"),
+                      ("sample", "--checkpoint=run", "--prompt=a")):
+            more = ("--set=data.eval.file=text.txt", "--set=data.eval.format=text", f"--set=data.eval.time={TIME}") if words[0] == "eval" else ()
+            ended = self.dtrain(*words, *more, "spec.json")
+            self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout + ended.stderr)
+            self.assertIn('"ids of the text" was "digest ', ended.stderr)
+        (self.folder / "text.txt").write_text(text()[::-1])  # another text of the same letters
+        self.train_ok("run", {"model": model(30), "train.last_step": 50})
+
     def test_what_it_learned_is_written(self):
         (self.folder / "text.txt").write_text("a cat sat on the mat " * 400)
         learned = {"model": model(11), "data.train.time": 16, "train.last_step": 300, "optimizer.learning_rate": 0.02}

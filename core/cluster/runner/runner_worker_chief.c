@@ -547,6 +547,7 @@ static err begin_day(struct runner_worker *w, bool *ret_begins)
     *ret_begins = false;
     if (!spec->train.daily || !w->folder.checkpoints) return OK;
     TRY(day_begin(spec, checkpoints_directory(w->folder.checkpoints), o->plan.step, ret_begins));
+    if (*ret_begins) TRY(runner_worker_settings_begin_day(w));
     if (!*ret_begins || !o->ledgers) return OK;
     struct ledger *none = arena_array(&o->arena, (size_t)workers_of(w), sizeof *none);
     for (int i = 0; i < workers_of(w); i++) none[i].taken_step = o->plan.step;

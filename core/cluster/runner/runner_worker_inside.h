@@ -454,6 +454,8 @@ void runner_worker_settings_close(struct runner_worker *);
  * being kept (end), before it is. */
 void runner_worker_settings_end(struct runner_worker *);
 err runner_worker_settings_choose(struct runner_worker *, uint64_t step);
+/* Other files are begun (train.daily): where the run was to end is no end of theirs. */
+err runner_worker_settings_begin_day(struct runner_worker *);
 bool runner_worker_set_last_step(const struct runner_worker *,
                                  uint64_t *ret); /* false: nobody has */
 void runner_worker_note_settings(struct runner_worker *,

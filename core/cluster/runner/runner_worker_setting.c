@@ -412,6 +412,17 @@ err runner_worker_settings_choose(struct runner_worker *w, uint64_t step)
     return OK;
 }
 
+err runner_worker_settings_begin_day(struct runner_worker *w)
+{
+    struct settings there = set_of(w)->kept;
+    if (!settings_forget_key(&there, SETTING_LAST_STEP)) return OK;
+    TRY(keep_chosen(w, &there));
+    set_of(w)->kept = there;
+    log_line(LOG_INFO, "%s, which was set for other files, is as the spec says (train.daily)",
+             setting_table[SETTING_LAST_STEP].key);
+    return OK;
+}
+
 bool runner_worker_set_last_step(const struct runner_worker *w, uint64_t *ret)
 {
     const struct setting_change *c =

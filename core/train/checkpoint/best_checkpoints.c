@@ -148,30 +148,46 @@ static err load_file(struct best_checkpoints *b)
     return e ? fail_prefix(e, "%s", path) : OK;
 }
 
+static void forget(struct best_checkpoints *b, int index)
+{
+    b->count--;
+    memmove(&b->at[index], &b->at[index + 1], (size_t)(b->count - index) * sizeof *b->at);
+}
+
+static void set_aside(struct best_checkpoints *b)
+{
+    for (int i = b->count - 1; i >= 0; i--) {
+        if (b->at[i].step > b->since || b->stale_count == BEST_MAX) continue;
+        b->stale[b->stale_count++] = b->at[i].step;
+        forget(b, i);
+    }
+}
+
 static err load(struct best_checkpoints *b)
 {
     if (b->is_loaded) return OK;
-    b->count = 0;
+    b->count = b->stale_count = 0;
     const err e = load_file(b);
     b->is_loaded = e == OK;
+    set_aside(b);
     return e;
+}
+
+void best_checkpoints_begin(struct best_checkpoints *b, int64_t step)
+{
+    b->since = step;
+    set_aside(b);
 }
 
 err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir,
                           const char *metric, enum better better, int keep)
 {
-    *b = (struct best_checkpoints){.metric = metric, .better = better, .keep = keep};
+    *b = (struct best_checkpoints){.metric = metric, .better = better, .keep = keep, .since = -1};
     TRY(folder_join(checkpoint_dir, "best", b->folder));
     const err e = keep ? load(b) : OK;
     if (e != ERR_IO) return e;
     log_line(LOG_WARNING, "best checkpoints: %s; tries again with the next one", error_text());
     return OK;
-}
-
-static void forget(struct best_checkpoints *b, int index)
-{
-    b->count--;
-    memmove(&b->at[index], &b->at[index + 1], (size_t)(b->count - index) * sizeof *b->at);
 }
 
 /* Its place among the others, after those that are as good; count where it is the worst. */
@@ -192,6 +208,13 @@ static err remove_files(const struct best_checkpoints *b, int64_t step)
     char prefix[CHECKPOINT_PATH_MAX];
     TRY(best_checkpoints_prefix(b, step, prefix));
     return bundle_remove(prefix);
+}
+
+static err remove_stale(struct best_checkpoints *b, int64_t but)
+{
+    for (; b->stale_count; b->stale_count--)
+        if (b->stale[b->stale_count - 1] != but) TRY(remove_files(b, b->stale[b->stale_count - 1]));
+    return OK;
 }
 
 /* A link there may be meant, or lead to files of somebody else. */
@@ -236,5 +259,5 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
     TRY(write_state(b));
     TRY(write_json(b));
     for (int i = 0; i < dropped_count; i++) TRY(remove_files(b, dropped[i]));
-    return OK;
+    return remove_stale(b, entry->step);
 }

@@ -30,6 +30,9 @@ struct best_checkpoints {
     bool is_loaded;                          /* best.json, or there is none */
     struct best_checkpoint at[BEST_MAX + 1]; /* best first */
     int count;
+    int64_t since;           /* those of this step and before count no more; -1: all count */
+    int64_t stale[BEST_MAX]; /* their steps: they stay until another one is kept */
+    int stale_count;
 };
 
 /* Goes on with what best.json says. keep 0: nothing is ever kept, and no folder is made. A
@@ -37,6 +40,9 @@ struct best_checkpoints {
  * or is about another metric. */
 err best_checkpoints_open(struct best_checkpoints *, const char *checkpoint_dir, const char *metric,
                           enum better, int keep);
+
+/* What was kept up to this step was measured by other data, and is not compared with what comes. */
+void best_checkpoints_begin(struct best_checkpoints *, int64_t step);
 
 /* Keeps the checkpoint if it is good enough, and lets the worst one go. The same step again takes
  * the place of the one before. ERR_IO. */

@@ -9,11 +9,12 @@
 #include "core/train/hooks/best_keeper.h"
 #include "core/train/hooks/early_stopping.h"
 #include "core/train/hooks/values.h"
+#include "core/train/spec/day.h"
 
 struct best {
     struct best_keeper keeper;
     int value; /* index for evaluation_value() */
-    bool restores;
+    bool restores, knows_day;
     char newest[CHECKPOINT_PATH_MAX]; /* checkpoint; "": none yet */
     uint64_t newest_step;
     struct best_checkpoint alone; /* the newest evaluation that is of no pair */
@@ -76,9 +77,22 @@ void best_close(struct best *b)
     free(b);
 }
 
+/* Each set of files has its own evaluations, and often its own data.eval. Where nobody knows when
+ * it was begun, what is kept may be of another one. */
+static err begin_day(struct best *b, const struct run_view *view)
+{
+    int64_t step;
+    if (!view->spec->train.daily || b->knows_day) return OK;
+    const err e = day_step(view->checkpoint_dir, &step);
+    b->knows_day = e == OK;
+    best_checkpoints_begin(&b->keeper.kept, e ? (int64_t)view->global_step : step);
+    return e;
+}
+
 err best_adopted(struct best *b, const struct run_view *view, bool is_first)
 {
     b->pair.is_open = b->has_alone = false;
+    TRY(begin_day(b, view));
     if (!is_first || view->global_step || !kept_by(b)->count) return OK;
     return fail(ERR_INPUT,
                 "%s has the best checkpoints of another run, and this one starts over at step 0: "

@@ -86,3 +86,13 @@ err day_begin(const struct spec *spec, const char *folder, uint64_t step, bool *
     arena_free(&arena);
     return e;
 }
+
+err day_step(const char *folder, int64_t *ret)
+{
+    struct arena arena = {0};
+    struct day day;
+    const err e = read_day(arena_format(&arena, "%s/%s", folder, file_name), &arena, &day);
+    *ret = !e && day.files ? day.step : -1;
+    arena_free(&arena);
+    return e;
+}

@@ -13,5 +13,7 @@
 /* Of a chief that has chosen a checkpoint, or none: the step. *ret_begins: the files are begun,
  * which is kept in the folder; else they are gone on with. ERR_INPUT, ERR_IO. */
 err day_begin(const struct spec *, const char *folder, uint64_t step, bool *ret_begins);
+/* The step at which the files that a folder is at were begun; -1: it is at none. */
+err day_step(const char *folder, int64_t *ret);
 
 #endif

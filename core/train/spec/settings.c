@@ -345,6 +345,14 @@ int settings_forget_after(struct settings *s, uint64_t step)
     return before - s->count;
 }
 
+int settings_forget_key(struct settings *s, enum setting_key key)
+{
+    const int before = s->count;
+    for (int i = s->count - 1; i >= 0; i--)
+        if (s->at[i].key == key) remove_at(s, i);
+    return before - s->count;
+}
+
 bool settings_hold(const struct settings *s, const struct setting_change *c)
 {
     for (int i = 0; i < s->count; i++)

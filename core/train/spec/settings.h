@@ -82,6 +82,8 @@ void settings_add(struct settings *, const struct setting_change *);
  * Returns how many. */
 int settings_forget_after(struct settings *, uint64_t step);
 
+int settings_forget_key(struct settings *, enum setting_key); /* the same */
+
 bool settings_hold(const struct settings *, const struct setting_change *); /* this very one */
 /* The last change of the key; NULL: none, or the spec holds (again). */
 const struct setting_change *settings_find(const struct settings *, const struct spec *,

@@ -43,6 +43,50 @@ class Daily(tool.ToolCase):
                 self.assertEqual(self.train(*flags, "--set=data.train.file=day-2.csv")["trained"], 0)
                 self.assertIn("; nothing was trained: the checkpoint is of the last step already\n", self.said)
 
+    def test_the_best_of_a_day_are_not_compared_with_those_of_another(self):
+        """The first day is easy; of the second no evaluation comes as near."""
+        self.day("day-1.csv", 60)
+        self.day("day-2.csv", 60, 1)
+        noisy = (self.folder / "day-2.csv").read_text().splitlines()
+        (self.folder / "day-2.csv").write_text("\n".join([noisy[0], *(f"{row.rsplit(',', 1)[0]},{5 + 9 * (i % 2)}" for i, row in enumerate(noisy[1:]))]) + "\n")
+        for flags in ((), CLUSTER):
+            with self.subTest(flags=flags):
+                folder = f"best{len(flags)}"
+                for day in "12":
+                    self.write(f"day-{day}.csv", checkpoint_dir=folder, epochs=8, evaluate_every_steps=6, restore_best=True)
+                    spec = json.loads((self.folder / "spec.json").read_text())
+                    spec["data"]["eval"] = spec["data"]["train"]
+                    (self.folder / "spec.json").write_text(json.dumps(spec))
+                    self.assertGreater(self.train(*flags)["trained"], 0)
+                best = json.loads((self.folder / folder / "best" / "best.json").read_text())["best"]
+                begun = json.loads((self.folder / folder / "day.json").read_text())["step"]
+                self.assertEqual([entry["step"] > begun for entry in best], [True], self.said)
+                names = sorted(path.name for path in (self.folder / folder / "best").glob("*.index"))
+                self.assertEqual(names, [f"{best[0]['checkpoint']}.index"])
+                self.run_ok("eval", f"--checkpoint={folder}", "--result=eval.json", "spec.json")
+                loss = json.loads((self.folder / "eval.json").read_text())["metrics"]["loss"]
+                self.assertAlmostEqual(loss, best[0]["value"], places=4)
+
+    def test_where_a_day_was_to_end_is_no_end_of_the_next(self):
+        """As `dtrain set last_step` keeps it beside the checkpoints."""
+        for i in range(2):
+            self.day(f"day-{i + 1}.csv", 40, i)
+        for flags, per_step in (((), 10), (CLUSTER, 20)):
+            with self.subTest(flags=flags):
+                folder = f"set{len(flags)}"
+                steps = 40 // per_step
+                self.write("day-1.csv", checkpoint_dir=folder)
+                self.train(*flags)
+                change = {"key": "train.last_step", "value": str(steps + 1), "instead_of": "[null,null,1]", "step": steps,
+                          "time": 1.5, "by": "somebody", "generation": "0" * 16}
+                (self.folder / folder / "settings.json").write_text(json.dumps({"changes": [change]}))
+                self.train(*flags)
+                self.assertIn(f"train.last_step is {steps + 1} since step {steps}", self.said)
+                self.write("day-2.csv", checkpoint_dir=folder)
+                self.assert_day(self.train(*flags), 2 * steps + 1, steps, 40)
+                self.assertIn("train.last_step, which was set for other files, is as the spec says", self.said)
+                self.assertEqual(self.train(*flags)["trained"], 0)
+
     def test_each_day_is_trained_on_once(self):
         """Of as many rows, more, fewer, and several files; a list that is told again is not trained on again."""
         for i, rows in enumerate((40, 40, 60, 20, 20)):

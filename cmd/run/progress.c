@@ -307,7 +307,8 @@ static void warn_of_lost_rows(const struct rows_seen *r)
     log_line(
         LOG_WARNING,
         "rows of the run: %llu used, %llu of them twice, %llu lost: their gradients were dropped, "
-        "or who was to bring them is gone",
+        "who was to bring them is gone, or a change of workers, batches, rows or their order left "
+        "them out",
         (unsigned long long)r->total, (unsigned long long)r->twice, (unsigned long long)r->lost);
 }
 

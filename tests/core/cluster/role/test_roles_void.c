@@ -11,15 +11,17 @@
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
-enum { GENERATION = 7, BLOCK_FLOATS = 16, PS_COUNT = 2, WORKERS = 2 };
+enum { GENERATION = 7, BLOCK_FLOATS = 16, PS_COUNT = 2, WORKERS = 2, TICK_MS = 100 };
 
 /* ---- a worker ---- */
+
+static uint64_t generation = GENERATION; /* of all that its ps say */
 
 static void say_state(struct scene *s, int ps)
 {
     say(s, ps,
         &(struct message){
-            .type = MESSAGE_STATE, .state.state = PS_SERVING, .generation = GENERATION});
+            .type = MESSAGE_STATE, .state.state = PS_SERVING, .generation = generation});
 }
 
 static void say_ledger_at(struct scene *s, int ps, uint64_t received, uint64_t join, uint64_t step)
@@ -29,7 +31,7 @@ static void say_ledger_at(struct scene *s, int ps, uint64_t received, uint64_t j
     ledger_pack(&ledger, 1, numbers);
     say(s, ps,
         &(struct message){.type = MESSAGE_LEDGER,
-                          .generation = GENERATION,
+                          .generation = generation,
                           .ledger = {received, step, join},
                           .body = numbers,
                           .body_bytes = sizeof numbers});
@@ -45,7 +47,7 @@ static void say_values_with(struct scene *s, int ps, uint32_t flags, uint64_t re
 {
     say(s, ps,
         &(struct message){.type = MESSAGE_VALUES,
-                          .generation = GENERATION,
+                          .generation = generation,
                           .values = {flags, received, step},
                           .range = {0, BLOCK_FLOATS}});
 }
@@ -79,7 +81,7 @@ static void open_joining(struct scene *s, int task, bool is_sync, bool drops,
         .is_sync = is_sync,
         .drops_gradients = drops,
         .saves = task == 0,
-        .limits = {.save_ms = save_ms},
+        .limits = {.save_ms = save_ms, .stop_ms = save_ms},
     };
     *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
     s->role->ops->start(s->role, 0, &s->out);
@@ -183,24 +185,87 @@ static void open_last_save(struct scene *s)
     }
 }
 
+static void say_final(struct scene *s, uint64_t updates)
+{
+    for (int ps = 0; ps < PS_COUNT; ps++)
+        say(s, ps,
+            &(struct message){.type = MESSAGE_VALUES,
+                              .generation = generation,
+                              .values = {VALUES_FINAL, 9, 9, updates},
+                              .range = {0, BLOCK_FLOATS}});
+}
+
 static void say_final_values(struct scene *s)
 {
-    for (int ps = 0; ps < PS_COUNT; ps++) {
-        assert_true(find_sent(s, ps, MESSAGE_FINISHED) >= 0 || ps > 0);
-        say_values_with(s, ps, VALUES_FINAL, 9, 9);
-    }
+    assert_true(find_sent(s, 0, MESSAGE_FINISHED) >= 0);
+    say_final(s, 0);
+}
+
+static const struct message *surely_sent(const struct scene *s, int peer, enum message_type type)
+{
+    const struct message *m = sent(s, peer, type);
+    assert_non_null(m);
+    return m;
 }
 
 static void refuse_to_save(struct scene *s)
 {
-    int at = find_sent(s, 0, MESSAGE_SAVE);
-    assert_true(at >= 0);
+    const uint64_t tag = surely_sent(s, 0, MESSAGE_SAVE)->save.tag;
     say(s, 0,
         &(struct message){.type = MESSAGE_SNAPSHOT,
-                          .generation = GENERATION,
-                          .snapshot = {EXIT_FAILED, s->out.at[at].send.message.save.tag},
+                          .generation = generation,
+                          .snapshot = {EXIT_FAILED, tag},
                           .body = "not now",
                           .body_bytes = 7});
+}
+
+/* Both ps, as they are asked to; ret: what the SAVE was called. */
+static uint64_t make_snapshots(struct scene *s, uint64_t updates)
+{
+    const uint64_t tag = surely_sent(s, 0, MESSAGE_SAVE)->save.tag;
+    const struct ledger ledgers[WORKERS] = {{9, 9, 0}};
+    uint64_t numbers[WORKERS * LEDGER_NUMBERS];
+    ledger_pack(ledgers, WORKERS, numbers);
+    for (int ps = 0; ps < PS_COUNT; ps++)
+        say(s, ps,
+            &(struct message){.type = MESSAGE_SNAPSHOT,
+                              .generation = generation,
+                              .snapshot = {0, tag, 9, updates},
+                              .body = numbers,
+                              .body_bytes = sizeof numbers});
+    return tag;
+}
+
+static void fail_to_write(struct scene *s)
+{
+    const uint64_t tag = make_snapshots(s, 0);
+    say(s, 1,
+        &(struct message){.type = MESSAGE_SAVED,
+                          .generation = generation,
+                          .saved = {EXIT_FAILED, tag},
+                          .body = "no room",
+                          .body_bytes = 7});
+}
+
+static void save_all(struct scene *s, uint64_t updates)
+{
+    const uint64_t tag = make_snapshots(s, updates);
+    for (int ps = 0; ps < PS_COUNT; ps++)
+        say(s, ps,
+            &(struct message){.type = MESSAGE_SAVED, .generation = generation, .saved = {0, tag}});
+    assert_true(find(s, ACTION_PUBLISH) >= 0);
+    outbox_empty(&s->out);
+    s->role->ops->done(s->role, ACTION_PUBLISH, OK, "", &s->out);
+}
+
+/* By ticks: one that comes late counts as little more than one. */
+static void pass_time(struct scene *s, uint64_t ms)
+{
+    outbox_empty(&s->out);
+    for (const uint64_t until_ms = s->now_ms + ms; s->now_ms < until_ms;) {
+        s->now_ms += TICK_MS;
+        s->role->ops->tick(s->role, s->now_ms, &s->out);
+    }
 }
 
 /* A new chief: its disk may be slow, which is no failure. */
@@ -249,10 +314,9 @@ static void a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever(void
 /* Storage that is away, or a full disk */
 static void a_last_save_that_fails_is_tried_again_until_its_limit(void **state)
 {
-    enum { REFUSALS = 20, TICK_MS = 100, LIMIT_MS = 10000 };
+    enum { REFUSALS = 20, LIMIT_MS = 10000 };
     struct scene s;
     int tries = 0;
-    uint64_t now_ms = 0;
     save_ms = LIMIT_MS;
     open_last_save(&s);
     save_ms = 0;
@@ -261,19 +325,84 @@ static void a_last_save_that_fails_is_tried_again_until_its_limit(void **state)
         refuse_to_save(&s);
     }
     while (find(&s, ACTION_EVALUATE) < 0) { /* ends: with the limit */
-        assert_in_range(now_ms, 0, LIMIT_MS);
-        now_ms += TICK_MS;
-        outbox_empty(&s.out);
-        s.role->ops->tick(s.role, now_ms, &s.out);
+        assert_in_range(s.now_ms, 0, LIMIT_MS);
+        pass_time(&s, TICK_MS);
         if (find_sent(&s, 0, MESSAGE_SAVE) < 0) continue;
         tries++;
         refuse_to_save(&s);
     }
     assert_in_range(tries, 5, 20);
-    assert_in_range(now_ms, LIMIT_MS / 2, LIMIT_MS);
+    assert_in_range(s.now_ms, LIMIT_MS / 2, LIMIT_MS);
     outbox_empty(&s.out);
     s.role->ops->done(s.role, ACTION_EVALUATE, OK, "", &s.out);
     assert_int_equal(s.out.at[find(&s, ACTION_END)].end.code, EXIT_TIMEOUT);
+    close_scene(&s);
+}
+
+/* Behind one that was written, or behind the limit, where a worker has brought more. */
+static void a_last_save_that_fails_later_has_its_whole_time_again(void **state)
+{
+    enum { LIMIT_MS = 10000, PAUSE_MS = 2000 };
+    struct scene s;
+    uint64_t updates = 0;
+    save_ms = LIMIT_MS;
+    open_last_save(&s);
+    save_ms = 0;
+    say_final_values(&s);
+    fail_to_write(&s);
+    pass_time(&s, PAUSE_MS);
+    save_all(&s, updates);
+    for (bool is_over = false;; is_over = true) { /* ends: the second time */
+        pass_time(&s, LIMIT_MS);
+        say_final(&s, ++updates);
+        for (int tried = 0; tried < 3; tried++) {
+            fail_to_write(&s);
+            assert_int_equal(find(&s, ACTION_EVALUATE), -1);
+            assert_int_equal(find(&s, ACTION_END), -1);
+            pass_time(&s, PAUSE_MS);
+        }
+        if (is_over) break;
+        for (fail_to_write(&s); find(&s, ACTION_EVALUATE) < 0; fail_to_write(&s)) /* the limit */
+            pass_time(&s, PAUSE_MS);
+        say_values_with(&s, 0, VALUES_FINAL, 9, 9);
+    }
+    close_scene(&s);
+}
+
+static void take_part(struct scene *s, const uint64_t joins[PS_COUNT])
+{
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        say_ledger(s, ps, 9, joins[ps]);
+        say_values(s, ps, 9, 9);
+    }
+    assert_true(find(s, ACTION_COMPUTE) >= 0);
+}
+
+/* Of the same step: another chief began it, perhaps from an earlier checkpoint. */
+static void what_was_saved_in_a_generation_is_not_in_the_next(void **state)
+{
+    struct scene s;
+    uint64_t joins[PS_COUNT];
+    open_joining(&s, 0, true, false, joins);
+    take_part(&s, joins);
+    outbox_empty(&s.out);
+    assert_true(worker_role_save(s.role, &s.out));
+    save_all(&s, 9);
+    outbox_empty(&s.out);
+    assert_true(worker_role_save(s.role, &s.out)); /* it is there */
+    assert_int_equal(find_sent(&s, 0, MESSAGE_SAVE), -1);
+    generation++;
+    for (int ps = 0; ps < PS_COUNT; ps++) {
+        lose(&s, ps);
+        meet(&s, ps);
+    }
+    for (int ps = 0; ps < PS_COUNT; ps++) say_state(&s, ps);
+    for (int ps = 0; ps < PS_COUNT; ps++) joins[ps] = joined(&s, ps);
+    take_part(&s, joins);
+    outbox_empty(&s.out);
+    assert_true(worker_role_save(s.role, &s.out));
+    assert_true(find_sent(&s, 0, MESSAGE_SAVE) >= 0);
+    generation = GENERATION;
     close_scene(&s);
 }
 
@@ -281,13 +410,6 @@ static void answer_compute(struct scene *s, err result)
 {
     outbox_empty(&s->out);
     s->role->ops->done(s->role, ACTION_COMPUTE, result, "no batch", &s->out);
-}
-
-static const struct message *surely_sent(const struct scene *s, int peer, enum message_type type)
-{
-    const struct message *m = sent(s, peer, type);
-    assert_non_null(m);
-    return m;
 }
 
 static void who_has_no_batch_yet_gives_the_ticket_back_and_gets_another(void **state)
@@ -600,6 +722,8 @@ int main(void)
         cmocka_unit_test(nothing_is_saved_before_the_folder_is_open),
         cmocka_unit_test(a_last_save_that_is_refused_is_asked_for_again_but_not_for_ever),
         cmocka_unit_test(a_last_save_that_fails_is_tried_again_until_its_limit),
+        cmocka_unit_test(a_last_save_that_fails_later_has_its_whole_time_again),
+        cmocka_unit_test(what_was_saved_in_a_generation_is_not_in_the_next),
         cmocka_unit_test(who_has_no_batch_yet_gives_the_ticket_back_and_gets_another),
         cmocka_unit_test(who_will_have_no_batch_has_finished_and_says_so_on_a_new_link),
         cmocka_unit_test(whose_last_life_died_between_two_ps_says_so_to_the_first),

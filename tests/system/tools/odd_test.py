@@ -9,6 +9,8 @@ import random
 import re
 import shutil
 import socket
+import tempfile
+from pathlib import Path
 
 import fresh_test
 import program
@@ -100,10 +102,17 @@ class Odd(fresh_test.Publishing):
     def write_list(self, said):
         (self.life / "published.json").write_text(json.dumps(said))
 
+    def take_away(self):
+        """At once: who follows it keeps a lease in it, which is made again where it goes alone."""
+        if self.life.is_symlink() or not self.life.is_dir():
+            self.life.unlink(missing_ok=True)
+            return
+        gone = Path(tempfile.mkdtemp(dir=self.folder)) / "life"
+        os.rename(self.life, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
     def put_back(self):
-        if self.life.is_symlink() or (self.life.exists() and not self.life.is_dir()):
-            self.life.unlink()
-        shutil.rmtree(self.life, ignore_errors=True)
+        self.take_away()
         shutil.copytree(self.kept, self.life)
 
     def predictions(self, server):
@@ -163,7 +172,7 @@ class Odd(fresh_test.Publishing):
     def test_the_folder(self):
         living = self.follow()
         for how, become in FOLDERS.items():
-            shutil.rmtree(self.life, ignore_errors=True)
+            self.take_away()
             become(self.life)
             with self.subTest(how=how):
                 self.check_all(how)

@@ -189,6 +189,15 @@ static struct values values_of(const struct tf_cells *t, struct tf_graph *g, int
     return v;
 }
 
+/* -1 of ids is none, in a text, too. */
+static void drop_no_ids(struct tf_graph *g, const struct column_spec *spec, struct values *v)
+{
+    if (v->type == TF_INT64 || !(cells_is(spec, "identity") || cells_is(spec, "ids"))) return;
+    const struct tf_tensor none = v->type == TF_STRING ? text(g, "-1") : tf_double(g, -1);
+    const struct tf_tensor is_id = tf_two(g, "NotEqual", v->type, v->at, none);
+    v->is_there = tf_node(g, "LogicalAnd", (const struct tf_tensor[]){v->is_there, is_id}, 2);
+}
+
 static struct tf_tensor parsed(struct tf_graph *g, const struct values *v, enum tf_type type)
 {
     const struct tf_tensor none = text(g, type == TF_DOUBLE ? "nan" : "-1");
@@ -403,6 +412,7 @@ static struct values key_of(const struct tf_cells *t, struct tf_graph *g, const 
     const int cell = spec ? cells_of_column(c, spec) : cells_named(c, key);
     struct values v = values_of(t, g, cell, spec ? separator_of(c, spec) : NULL, given[cell]);
     if (cells_crosses_words(c, key)) return v;
+    drop_no_ids(g, spec, &v);
     v.at = ids_of(t, g, of, &v);
     v.type = TF_INT64;
     const int64_t stand_in = cells_stand_in(spec);
@@ -537,7 +547,8 @@ struct tf_tensor tf_write_column(const struct tf_cells *t, struct tf_graph *g, i
     if (cells_is(spec, "crossed"))
         return side_by_side(g, write_cross(t, g, spec, given), max, false);
     const int cell = cells_of_column(t->cells, spec);
-    const struct values v = values_of(t, g, cell, separator_of(t->cells, spec), given[cell]);
+    struct values v = values_of(t, g, cell, separator_of(t->cells, spec), given[cell]);
+    drop_no_ids(g, spec, &v);
     if (cells_is(spec, "numeric")) return write_numeric(t, g, spec->column.attributes, &v);
     if (cells_is_seconds(spec)) return write_seconds(t, g, spec, &v);
     struct tf_tensor ids = ids_of(t, g, column, &v);

@@ -18,7 +18,7 @@ err separator_check(const char *separator);
 enum truncation { TRUNCATE_NONE, TRUNCATE_FIRST, TRUNCATE_LAST };
 extern const char *const truncations[]; /* ends with NULL */
 static const int64_t BUCKETS_MAX = INT64_C(1) << 53;
-static const int64_t NO_ID = -1;
+static const int64_t NO_ID = -1; /* also in cells of ids, as in TensorFlow's columns */
 
 /* A field that says how many ids there are, which may be left out: 0 then */
 #define IDS_FIELD(key, at, text)                                                                   \

@@ -298,12 +298,12 @@ static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *i
     int64_t count = 0, id;
     bool is_missing = false;
     while ((count < max || truncate != TRUNCATE_FIRST) && items_next(&items, &item)) {
+        TRY(m->kind->id(m, &item, &id));
+        if (id == NO_ID) continue;
         if (count >= max && truncate == TRUNCATE_NONE)
             return fail(ERR_INPUT,
                         "more than %lld values (\"max\"; \"truncate\" keeps the first or the last)",
                         (long long)max);
-        TRY(m->kind->id(m, &item, &id));
-        if (id == NO_ID) continue;
         is_missing |= item.is_replaced;
         m->weighted += item.has_weight;
         m->loses_weight |= !weights && item.has_weight && item.weight != 1;

@@ -97,9 +97,11 @@ static err open(struct column_maker *m, const struct column_context *context)
     return OK;
 }
 
-static err value_of(const struct key *key, struct item *item, uint64_t *ret)
+/* What is no word of a vocabulary is a value, too; of ids that stand in the cell none is none. */
+static err value_of(const struct key *key, struct item *item, uint64_t *ret, bool *ret_is_none)
 {
     int64_t id;
+    *ret_is_none = false;
     if (key->is_words) {
         *ret = item_fingerprint(item);
         return OK;
@@ -107,6 +109,7 @@ static err value_of(const struct key *key, struct item *item, uint64_t *ret)
     const struct column_kind *kind = key->column->kind;
     TRY((kind->id ? kind->id : kind->key)(key->column, item, &id));
     *ret = (uint64_t)id;
+    *ret_is_none = id == NO_ID && kind->limit_name;
     return OK;
 }
 
@@ -124,10 +127,15 @@ static err read_key(struct key *key, struct prints *prints, const struct cell *c
     }
     struct items items = {.cell = &cells[key->cell], .separator = key->separator};
     struct item item;
-    for (key->count = 0; items_next(&items, &item); key->count++) {
+    uint64_t value;
+    bool is_none;
+    key->count = 0;
+    while (items_next(&items, &item)) {
+        TRY(value_of(key, &item, &value, &is_none));
+        if (is_none) continue;
         if (key->count == key->max)
             return fail(ERR_INPUT, "a key has more than %lld values", (long long)key->max);
-        TRY(value_of(key, &item, &key->values[key->count]));
+        key->values[key->count++] = value;
     }
     if (key->count == 0 && key->column && key->column->stand_in != NO_ID)
         key->values[key->count++] = (uint64_t)key->column->stand_in;

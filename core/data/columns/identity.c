@@ -18,8 +18,8 @@ static const struct field fields[] = {
      .fallback = "-1",
      .min = -1,
      .max = 0x1p53,
-     .help = "id used for empty cells and for numbers outside the range of ids; -1: an empty cell "
-             "has no id, and a number outside the range is an error"},
+     .help = "id used where there is none, and for numbers outside the range of ids; -1: nothing "
+             "stands in, and a number outside the range is an error"},
     {0},
 };
 
@@ -38,7 +38,7 @@ static err id(const struct column_maker *m, struct item *item, int64_t *ret)
     const struct attributes *a = m->attributes;
     const bool is_any = m->made.buckets == ANY_ID;
     const bool is_integer = is_any ? item_any_id(item, ret) : item_integer(item, ret);
-    if (is_integer && *ret >= 0 && *ret < m->made.buckets) return OK;
+    if (is_integer && *ret >= NO_ID && *ret < m->made.buckets) return OK;
     if (is_integer && a->fallback >= 0) {
         *ret = a->fallback;
         item->is_replaced = true;

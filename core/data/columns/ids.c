@@ -54,7 +54,7 @@ static bool read_item(const struct column_maker *m, struct item *item, int64_t *
 
 static err id(const struct column_maker *m, struct item *item, int64_t *ret)
 {
-    if (read_item(m, item, ret) && *ret >= 0 && *ret < m->made.buckets) return OK;
+    if (read_item(m, item, ret) && *ret >= NO_ID && *ret < m->made.buckets) return OK;
     return column_refuse_id(m, item);
 }
 

@@ -438,8 +438,8 @@ static void ids_out_of_range_are_named_or_replaced(void **state)
                    "table: line 3", "column \"movie\"", "from 0 to 4", "\"5\"", NULL);
     assert_ids(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'default': 2}]", "m", 5, 2,
                (int64_t[]){4, 2});
-    file_write_text("table", "m,y\n-1,0\n");
-    assert_refused(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5}]", "line 2", "\"-1\"",
+    file_write_text("table", "m,y\n-2,0\n");
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5}]", "line 2", "\"-2\"",
                    NULL);
     file_write_text("table", "m,y\n1.5,0\n");
     assert_refused(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'default': 2}]",
@@ -459,8 +459,26 @@ static void ids_without_a_number_of_them_are_any(void **state)
     file_write_text("table", "m,y\n18446744073709551616,0\n");
     assert_refused(CSV "[{'column': 'identity', 'name': 'm'}]", "line 2", "from 0 to 2^64 - 1",
                    "\"18446744073709551616\"", NULL);
-    file_write_text("table", "m,y\n-1,0\n");
-    assert_refused(CSV "[{'column': 'identity', 'name': 'm'}]", "line 2", "\"-1\"", NULL);
+    file_write_text("table", "m,y\n-2,0\n");
+    assert_refused(CSV "[{'column': 'identity', 'name': 'm'}]", "line 2", "\"-2\"", NULL);
+}
+
+/* As TensorFlow's columns pass over it: rows are filled up with it, however long. */
+static void minus_one_is_no_id(void **state)
+{
+    const uint64_t first = UINT64_C(0xDECAFCAFFE);
+    const int64_t crossed = (int64_t)(fingerprint_join(fingerprint_join(first, 3), 3) % 100);
+    file_write_text("table", "m,w,y\n-1|3|-1|-1,-1:2 3:4 -1,0\n-1,-1.0,0\n");
+    assert_ids(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'separator': '|'}]", "m", 5,
+               2, (int64_t[]){3, -1});
+    assert_ids(CSV "[{'column': 'identity', 'name': 'm', 'separator': '|', 'default': 4}]", "m",
+               ANY_ID, 2, (int64_t[]){3, 4});
+    assert_ids(CSV "[{'column': 'ids', 'name': 'w', 'rows': 5, 'max': 1}]", "w", 5, 2,
+               (int64_t[]){3, -1});
+    assert_ids(CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'separator': '|'},"
+                   "{'column': 'ids', 'name': 'w', 'rows': 5, 'max': 1},"
+                   "{'column': 'crossed', 'name': 'c', 'keys': ['m', 'w'], 'buckets': 100}]",
+               "c", 100, 2, (int64_t[]){crossed, -1});
 }
 
 static void a_default_stands_for_what_is_missing_and_is_counted(void **state)
@@ -468,7 +486,7 @@ static void a_default_stands_for_what_is_missing_and_is_counted(void **state)
     struct dataset d;
     const char *source = CSV "[{'column': 'identity', 'name': 'm', 'buckets': 5, 'default': 2,"
                              " 'separator': '|', 'max': 2}]";
-    file_write_text("table", "m,y\n4,0\n5|-1,0\n,0\n");
+    file_write_text("table", "m,y\n4,0\n5|-2,0\n,0\n");
     assert_ids(source, "m", 5, 6, (int64_t[]){4, -1, 2, 2, 2, -1});
     source_open_ok(source, &d);
     assert_string_equal(d.use, "1 column; rows without a value: m 2");
@@ -1083,6 +1101,7 @@ int main(void)
         cmocka_unit_test(words_have_the_place_in_their_list),
         cmocka_unit_test(ids_out_of_range_are_named_or_replaced),
         cmocka_unit_test(ids_without_a_number_of_them_are_any),
+        cmocka_unit_test(minus_one_is_no_id),
         cmocka_unit_test(a_default_stands_for_what_is_missing_and_is_counted),
         cmocka_unit_test(a_cell_may_have_several_values),
         cmocka_unit_test(lists_of_ids_may_have_weights),

@@ -238,6 +238,13 @@ static void write_outputs(FILE *out, struct version *v)
     }
 }
 
+static void end_signature(FILE *out, struct version *v)
+{
+    fputs("}, \"outputs\": {", out);
+    write_outputs(out, v);
+    fputs("}, \"method_name\": \"tensorflow/serving/predict\"}", out);
+}
+
 void answer_write_metadata(FILE *out, const char *name, struct version *v)
 {
     fputs("{\"model_spec\": {\"name\": ", out);
@@ -248,7 +255,11 @@ void answer_write_metadata(FILE *out, const char *name, struct version *v)
           "\"inputs\": {",
           out);
     write_inputs(out, v);
-    fputs("}, \"outputs\": {", out);
-    write_outputs(out, v);
-    fputs("}, \"method_name\": \"tensorflow/serving/predict\"}}}}}\n", out);
+    end_signature(out, v);
+    if (intake_takes_examples(version_intake(v))) {
+        fputs(", \"parse_example\": {\"inputs\": {\"examples\": ", out);
+        write_tensor(out, "DT_STRING", NULL, 0);
+        end_signature(out, v);
+    }
+    fputs("}}}}\n", out);
 }

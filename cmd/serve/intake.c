@@ -10,11 +10,13 @@
 #include "cmd/serve/bytes_values.h"
 #include "cmd/serve/not_numbers.h"
 #include "core/data/columns/decimal.h"
+#include "core/data/formats/example.h"
 #include "core/data/formats/json_cells.h"
 #include "core/data/labels.h"
 #include "core/data/storage.h"
 
 enum { BAD_REQUEST = 400, TOO_LARGE = 413, NO_SERVICE = 503, TEXT_SHOWN = 64, DEPTH_MAX = 8 };
+static const char examples_name[] = "examples"; /* of the input of parse_example */
 
 /* What one thread reads with */
 struct reading {
@@ -229,6 +231,11 @@ void intake_close(struct intake *in)
     free(in);
 }
 
+bool intake_takes_examples(const struct intake *in)
+{
+    return in->all;
+}
+
 struct asked_rows intake_asked(const struct intake *in, int64_t most)
 {
     return (struct asked_rows){"instances", in->made, in->count, in->feature_names, most};
@@ -380,16 +387,22 @@ struct body {
     struct lane *lanes;        /* [lane_count] of columns */
     int lane_count;
     int64_t count;
+    bool has_examples; /* each row is a serialized tf.Example */
 };
 
-static err refuse_signature(const json_t *name)
+static err choose_signature(const struct intake *in, enum intake_form form, struct body *b)
 {
+    const json_t *name = json_object_get(b->json, "signature_name");
     const char *text = json_string_value(name);
     if (!name || (text && (!*text || strcmp(text, "serving_default") == 0))) return OK;
+    const bool has_others = intake_takes_examples(in) && form == FORM_PREDICT;
+    b->has_examples = has_others && text && strcmp(text, "parse_example") == 0;
+    if (b->has_examples) return OK;
     return fail(ERR_INPUT,
-                "Serving signature name: \"%.64s\" not found in signature def: there is only "
-                "\"serving_default\"",
-                text ? text : json_type_text(name));
+                "Serving signature name: \"%.64s\" not found in signature def: there %s "
+                "\"serving_default\"%s",
+                text ? text : json_type_text(name), has_others ? "are" : "is only",
+                has_others ? " and \"parse_example\"" : "");
 }
 
 static void load(struct body *b, size_t bytes, json_error_t *ret_error)
@@ -469,6 +482,22 @@ static err find_lanes(const struct intake *in, struct body *b)
     return OK;
 }
 
+/* {"examples": [...]}, or the list alone: as rows */
+static err find_examples(struct body *b)
+{
+    struct json_value list = b->columns;
+    if (json_object_size(list.json) == 1 && json_object_get(list.json, examples_name)) {
+        list.json = json_object_get(list.json, examples_name);
+        list.text = json_skip_key(json_enter(list.text));
+    }
+    if (b->columns.json) b->rows = list;
+    if (!json_is_array(b->rows.json))
+        return fail(ERR_INPUT, "expected a list of serialized Examples, got %s",
+                    json_type_text(b->rows.json));
+    b->count = (int64_t)json_array_size(b->rows.json);
+    return OK;
+}
+
 static size_t value_bytes(const struct json_value *v)
 {
     return v->json ? (size_t)(json_skip(v->text) - v->text) : 0;
@@ -477,7 +506,7 @@ static size_t value_bytes(const struct json_value *v)
 static err find_rows(const struct intake *in, enum intake_form form, struct body *b)
 {
     const char *wanted = form == FORM_EXAMPLES ? "\"examples\"" : "\"instances\" or \"inputs\"";
-    TRY(refuse_signature(json_object_get(b->json, "signature_name")));
+    TRY(choose_signature(in, form, b));
     find_members(b, form);
     if (!b->rows.json == !b->columns.json)
         return fail(ERR_INPUT, "the body: expected %s%s", wanted,
@@ -485,6 +514,7 @@ static err find_rows(const struct intake *in, enum intake_form form, struct body
     if (b->common.json && !json_is_object(b->common.json))
         return fail(ERR_INPUT, "context: expected an object, got %s",
                     json_type_text(b->common.json));
+    if (b->has_examples) return find_examples(b);
     if (b->columns.json) return find_lanes(in, b);
     if (!json_is_array(b->rows.json))
         return fail(ERR_INPUT, "%s: expected a list of rows, got %s", wanted,
@@ -590,6 +620,18 @@ static err put_lanes(const struct intake *in, struct json_cells *cells, struct b
     return OK;
 }
 
+/* What no column reads is passed over, as TensorFlow does it. */
+static err put_example(struct json_cells *cells, const json_t *row)
+{
+    const json_t *only = json_object_size(row) == 1 ? json_object_get(row, examples_name) : NULL;
+    const json_t *value = only ? only : row;
+    const uint8_t *bytes = (const uint8_t *)json_string_value(value);
+    if (!bytes)
+        return fail(ERR_INPUT, "expected a serialized tf.Example, {\"b64\": \"...\"}, got %s",
+                    json_type_text(value));
+    return example_read(&cells->named, (struct view){bytes, bytes + json_string_length(value)});
+}
+
 static err read_cells(struct intake *in, struct reading *r, struct body *b,
                       const struct taken_rows *to)
 {
@@ -602,7 +644,8 @@ static err read_cells(struct intake *in, struct reading *r, struct body *b,
     for (int64_t i = 0; !e && i < b->count; i++) {
         if (b->rows.json) {
             row.json = json_array_get(b->rows.json, (size_t)i);
-            e = put_row(in, &r->cells, b, &row);
+            e = b->has_examples ? put_example(&r->cells, row.json)
+                                : put_row(in, &r->cells, b, &row);
             row.text = json_enter(json_skip(row.text));
         } else {
             e = put_lanes(in, &r->cells, b, i);

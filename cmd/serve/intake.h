@@ -4,6 +4,8 @@
  *     {"instances": [{"age": 31, "city": "Oslo"}, ...]}    rows
  *     {"inputs": {"age": [31, ...], "city": ["Oslo", ...]}}    columns
  *     {"examples": [...], "context": {...}}    rows, and what all of them have in common
+ *     {"signature_name": "parse_example", "instances": [{"b64": "..."}, ...]}    cells of a
+ *                                                  serialized tf.Example each
  *
  * Cells are those that columns name, so no file of data is needed; numbers are as many as the data
  * of the spec have, which are looked at once. Any thread may read.
@@ -37,6 +39,8 @@ struct asked_rows intake_asked(const struct intake *, int64_t most);
 err intake_choose(struct intake *, const struct session *);
 /* [*ret_count] */
 const struct intake_input *intake_inputs(const struct intake *, int *ret_count);
+/* Whether rows may come as tf.Examples, too: those of cells */
+bool intake_takes_examples(const struct intake *);
 
 enum intake_form { FORM_PREDICT, FORM_EXAMPLES };
 struct taken_rows {

@@ -43,10 +43,14 @@ def field(number, data):
     return varint(number << 3 | 2) + varint(len(data)) + data
 
 
+def example(features):
+    """A tf.Example of {name: bytes of its Feature}"""
+    return field(1, b"".join(field(1, field(1, name.encode()) + field(2, feature)) for name, feature in features.items()))
+
+
 def record(features):
-    """A tf.Example of {name: bytes of its Feature}, framed."""
-    entries = [field(1, field(1, name.encode()) + field(2, feature)) for name, feature in features.items()]
-    data = field(1, b"".join(entries))
+    """The same, framed."""
+    data = example(features)
     length = struct.pack("<Q", len(data))
     return length + struct.pack("<I", masked_crc(length)) + data + struct.pack("<I", masked_crc(data))
 

@@ -10,6 +10,7 @@ import re
 import resource
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import unittest
@@ -737,9 +738,51 @@ class Cells(Serving):
         self.assertEqual({name: (one["dtype"], len(one["tensor_shape"]["dim"])) for name, one in inputs.items()}, {
             "age": ("DT_DOUBLE", 1), "income": ("DT_DOUBLE", 1), "city": ("DT_STRING", 1), "colour": ("DT_STRING", 1),
             "tags": ("DT_STRING", 2), "device": ("DT_INT64", 1)})  # as an export has them
+        self.assertEqual(said["metadata"]["signature_def"]["signature_def"]["parse_example"]["inputs"]["examples"]["dtype"], "DT_STRING")
+        self.assert_examples(server, rows)
+        self.assert_no_ids(server)
         self.assert_not_numbers(server)
         self.assert_refusals(server)
         self.assertEqual(server.end(), 0)
+
+    @staticmethod
+    def feature(value):
+        """Of tf.Example: numbers of 32 bits, whole numbers of 64, words"""
+        values = value if isinstance(value, list) else [value]
+        if values and isinstance(values[0], float):
+            return made.field(2, made.field(1, struct.pack(f"<{len(values)}f", *values)))
+        if values and isinstance(values[0], int) and values[0] < 1 << 63:
+            return made.field(3, made.field(1, b"".join(map(made.varint, values))))
+        return made.field(1, b"".join(made.field(1, str(one).encode()) for one in values))
+
+    def assert_examples(self, server, rows):
+        """The signature parse_example, as an export has it: the same cells"""
+        rows = [{**row, "income": struct.unpack("<f", struct.pack("<f", row["income"]))[0]} for row in rows]
+        wanted = server.post("predict", {"instances": rows}, "clicks")
+        coded = [{"b64": base64.b64encode(made.example({name: self.feature(value) for name, value in {**row, "nobody": 5}.items()
+                                                        if value is not None})).decode()} for row in rows]
+        post = lambda body, verb="predict": server.post(verb, {"signature_name": "parse_example", **body}, "clicks")  # noqa: E731
+        self.assertEqual((post({"instances": coded}), wanted[0]), (wanted, 200))
+        self.assertEqual(post({"instances": [{"examples": one} for one in coded]}), wanted)
+        names = {name for row in rows for name in row}
+        columns = server.post("predict", {"inputs": {name: [row.get(name) for row in rows] for name in names}}, "clicks")
+        for inputs in (coded, {"examples": coded}):
+            self.assertEqual(post({"inputs": inputs}), columns)
+        for wrong in ({"instances": [coded[0], {"b64": "/w=="}]}, {"instances": [coded[0], 5]}, {"instances": [coded[0], {"age": 5}]},
+                      {"inputs": {"examples": [coded[0], []]}}, {"inputs": [coded[0], {"examples": 5}]}):
+            status, said = post(wrong)
+            self.assertEqual((status, said["error"][:18]), (400, "instances: row 2: "), said)
+        for wrong in ({"inputs": 5}, {"inputs": {"example": coded}}, {"instances": []}, {"instances": {"b64": "QQ=="}}, {}):
+            self.assertEqual(post(wrong)[0], 400)
+        self.assertEqual(post({"examples": coded}, "classify")[0], 400)
+        age = base64.b64encode(made.example({"age": self.feature("old")})).decode()
+        self.assertEqual(post({"instances": [{"b64": age}]}), (400, {"error": 'instances: row 1: column "age": expected a number, got "old"'}))
+
+    def assert_no_ids(self, server):
+        """As TensorFlow's columns have them."""
+        row = {"age": 20, "income": 5.0, "city": "Oslo"}
+        said = [server.post("predict", {"instances": [{**row, "device": value}]}, "clicks") for value in (None, -1, "-1", -1.0)]
+        self.assertEqual((said[0][0], said), (200, said[:1] * 4))
 
     def assert_not_numbers(self, server):
         """No value, as clients write it that make JSON of a table."""
@@ -764,7 +807,7 @@ class Cells(Serving):
                             ({"age": [[1]]}, 'instances: row 2: "age": expected numbers, words, booleans'),
                             ({"income": None}, 'instances: row 2: column "income"'),
                             ({"device": 8}, 'instances: row 2: column "device"'),
-                            ({"device": -1}, 'instances: row 2: column "device"'),
+                            ({"device": -2}, 'instances: row 2: column "device"'),
                             ({"citty": "Oslo"}, '"citty": no column reads a cell of this name (did you mean "city"?)'),
                             ({"tags": ["x", 1]}, 'instances: row 2: "tags"')]:
             with self.subTest(cells=cells):

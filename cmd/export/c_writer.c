@@ -263,6 +263,15 @@ static void write_constant(FILE *f, int at, const struct program_value *v)
     fputs("};\n", f);
 }
 
+/* Where they are is said when the file of them is open. */
+static void declare_constant(FILE *f, int at, const struct program_value *v)
+{
+    fprintf(f, "static const float *v%d; /* ", at);
+    c_write_in_comment(f, v->name);
+    fputs(" */\n", f);
+    if (v->grows) fprintf(f, "static const int64_t *keys%d;\n", at);
+}
+
 static int64_t outputs_of(const struct program *p)
 {
     int64_t count = 0;
@@ -271,15 +280,24 @@ static int64_t outputs_of(const struct program *p)
     return count;
 }
 
-void c_write_header(FILE *f, const char *name, const struct program *p, const struct cells *cells)
+void c_write_header(FILE *f, const struct c_model *m)
 {
+    const char *name = m->name;
+    const struct program *p = m->program;
     int64_t first = 0;
     fprintf(f, "/* Made by dtrain export: the model %s. */\n#ifndef %s_H\n#define %s_H\n\n", name,
             name, name);
     fputs("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", f);
     fprintf(f, "/* What there is of a row. */\ntypedef struct {\n");
-    cells_write_c_members(f, cells);
+    cells_write_c_members(f, m->cells);
     fprintf(f, "} %s_row;\n\nenum { %s_OUTPUTS = %" PRId64 " };\n\n", name, name, outputs_of(p));
+    if (m->weights.bytes)
+        fprintf(f,
+                "/* Maps the numbers of the model, which are in %s.weights: once, before the rest. "
+                "0, or "
+                "-1 with errno;\n * EINVAL: the file is of another model. */\n"
+                "int %s_open(const char *path);\n\n",
+                name, name);
     fputs("/* What the model says of it:\n", f);
     for (int i = 0; i < p->output_count; i++) {
         const int64_t count = shape_count(&p->values[p->outputs[i].value].shape);
@@ -337,8 +355,21 @@ static void write_inputs(FILE *f, const struct program *p)
     fputs("};\n", f);
 }
 
-err c_write_source(FILE *f, const char *name, const struct program *p, const struct cells *cells)
+static void write_constants(FILE *f, const struct c_model *m)
 {
+    const struct program *p = m->program;
+    const bool are_beside = m->weights.bytes > 0;
+    if (are_beside) fputs("\n", f);
+    for (int i = 0; i < p->count; i++)
+        if (p->values[i].uses && p->values[i].primitive == PRIMITIVE_CONSTANT)
+            (are_beside ? declare_constant : write_constant)(f, i, &p->values[i]);
+    if (are_beside) c_write_open(f, m->name, p, &m->weights);
+}
+
+err c_write_source(FILE *f, const struct c_model *m)
+{
+    const char *name = m->name;
+    const struct program *p = m->program;
     int64_t first = 0;
     fprintf(f, "/* Made by dtrain export: the model %s. */\n", name);
     fputs("#ifndef _DEFAULT_SOURCE\n#define _DEFAULT_SOURCE /* le32toh() with -std=c11, too "
@@ -348,12 +379,14 @@ err c_write_source(FILE *f, const char *name, const struct program *p, const str
                                          "decimal_whole"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         fprintf(f, "#define %s %s_%s\n", shared[i], name, shared[i]);
+    if (m->weights.bytes)
+        fputs("#include <errno.h>\n#include <fcntl.h>\n#include <sys/mman.h>\n"
+              "#include <sys/stat.h>\n#include <unistd.h>\n",
+              f);
     fprintf(f, "%s\n#include \"%s.h\"\n", c_runtime, name);
-    for (int i = 0; i < p->count; i++)
-        if (p->values[i].uses && p->values[i].primitive == PRIMITIVE_CONSTANT)
-            write_constant(f, i, &p->values[i]);
+    write_constants(f, m);
     write_inputs(f, p);
-    TRY(c_write_cells(f, name, p, cells));
+    TRY(c_write_cells(f, name, p, m->cells));
     fputs("\nstatic void compute(const struct inputs *in, float *at, float *ret)\n{\n", f);
     write_arrays(f, p);
     for (int i = 0; i < p->count; i++)
@@ -368,9 +401,9 @@ err c_write_source(FILE *f, const char *name, const struct program *p, const str
             "}\n\nfloat %s_predict(const %s_row *row, float *ret)\n{\n"
             "    struct inputs *in = malloc(sizeof *in);\n"
             "    float *at = malloc(%" PRId64 " * sizeof *at);\n"
-            "    const int is_read = in && at && !read_row(row, in);\n"
+            "    const int is_read = %sin && at && !read_row(row, in);\n"
             "    if (is_read) compute(in, at, ret);\n"
             "    free(in);\n    free(at);\n    return is_read ? ret[0] : NAN;\n}\n",
-            name, name, scratch_floats(p) + 1);
+            name, name, scratch_floats(p) + 1, m->weights.bytes ? "weights && " : "");
     return OK;
 }

@@ -7,9 +7,24 @@
 #include "cmd/export/cells.h"
 #include "cmd/export/program.h"
 
-/* The header and the source of NAME, whose numbers are data in it. */
-void c_write_header(FILE *, const char *name, const struct program *, const struct cells *);
-err c_write_source(FILE *, const char *name, const struct program *, const struct cells *);
+/* The numbers of a program, in a file of their own; bytes 0: they are data in its source. */
+struct c_weights {
+    int64_t bytes;
+    uint32_t crc;
+};
+void c_write_weights(FILE *, const struct program *, struct c_weights *ret);
+/* What maps that file, of a source */
+void c_write_open(FILE *, const char *name, const struct program *, const struct c_weights *);
+
+/* The header and the source of NAME */
+struct c_model {
+    const char *name;
+    const struct program *program;
+    const struct cells *cells;
+    struct c_weights weights;
+};
+void c_write_header(FILE *, const struct c_model *);
+err c_write_source(FILE *, const struct c_model *);
 /* What makes the inputs of the program of the cells of a row: c_cells.c */
 err c_write_cells(FILE *, const char *name, const struct program *, const struct cells *);
 

@@ -53,7 +53,8 @@ static const struct field own_flags[] = {
      .offset = offsetof(struct export_flags, tables_beside),
      .fallback = "false",
      .help = "of onnx: tables are in a file NAME.onnx.data, as they are in any case where there "
-             "is more than 1 GB"},
+             "is more than 1 GB; of c: all numbers are in a file NAME.weights, which NAME_open "
+             "maps, as in any case where there are more than 8388608"},
     {.name = "delta",
      .type = FIELD_BOOL,
      .offset = offsetof(struct export_flags, delta),
@@ -186,29 +187,31 @@ static err lower(struct export *x, struct arena *arena)
 
 /* ---- c ---- */
 
-static err write_file(const struct export *x, const char *ending, struct out_file *out)
+static err open_file(const struct export *x, const char *ending, struct out_file *out)
 {
     char path[PATH_BYTES_MAX];
     const int length = snprintf(path, sizeof path, "%s/%s%s", x->flags.out, x->name, ending);
     if (length >= (int)sizeof path) return fail(ERR_INPUT, "--out: too long a path");
-    TRY(out_file_open(out, path));
-    if (strcmp(ending, ".c") == 0)
-        return c_write_source(out->file, x->name, &x->program, &x->cells);
-    c_write_header(out->file, x->name, &x->program, &x->cells);
-    return OK;
+    return out_file_open(out, path);
 }
 
+/* The header comes last: whoever finds it finds the rest. */
 static err write_c(const struct export *x)
 {
-    struct out_file source = {0}, header = {0};
-    if (x->program.constant_floats > PROGRAM_FLOATS_MAX)
-        return fail(ERR_INPUT,
-                    "--format=c: %" PRId64 " numbers are more than a source takes, which is %d",
-                    x->program.constant_floats, (int)PROGRAM_FLOATS_MAX);
-    err e = write_file(x, ".c", &source);
-    if (!e) e = write_file(x, ".h", &header);
+    struct out_file source = {0}, header = {0}, weights = {0};
+    struct c_model m = {.name = x->name, .program = &x->program, .cells = &x->cells};
+    const bool are_beside =
+        x->flags.tables_beside || x->program.constant_floats > PROGRAM_FLOATS_MAX;
+    err e = are_beside ? open_file(x, ".weights", &weights) : OK;
+    if (!e && are_beside) c_write_weights(weights.file, &x->program, &m.weights);
+    if (!e) e = open_file(x, ".c", &source);
+    if (!e) e = c_write_source(source.file, &m);
+    if (!e) e = open_file(x, ".h", &header);
+    if (!e) c_write_header(header.file, &m);
+    if (!e && are_beside) e = out_file_publish(&weights);
     if (!e) e = out_file_publish(&source);
     if (!e) e = out_file_publish(&header);
+    out_file_close(&weights);
     out_file_close(&source);
     out_file_close(&header);
     return e;

@@ -156,11 +156,11 @@ static err read_table(struct lowering *l, const struct param *param, int *ret)
     TRY(program_find_table(l->program, param->name, &table));
     if (l->program->leaves_tables) return leave_table(l, param, &table, ret);
     if (!table.rows) return lower_refuse("its table has no rows yet");
-    if (table.rows > PROGRAM_FLOATS_MAX / table.width)
+    if (table.rows > PROGRAM_TABLE_FLOATS_MAX / table.width)
         return fail(ERR_INPUT,
-                    "cannot be exported: its table is [%" PRId64 ", %" PRId64 "], a source takes "
-                    "%d numbers in all",
-                    table.rows, table.width, (int)PROGRAM_FLOATS_MAX);
+                    "cannot be exported: its table is [%" PRId64 ", %" PRId64 "], of which %" PRId64
+                    " numbers can be read into memory",
+                    table.rows, table.width, PROGRAM_TABLE_FLOATS_MAX);
     const struct shape shape = {2, {table.rows, table.width}};
     reading.width = table.width;
     reading.rows = arena_array(l->program->arena, (size_t)shape_count(&shape), sizeof(float));

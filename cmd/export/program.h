@@ -72,9 +72,10 @@ struct program_value {
     int64_t uses;           /* set by program_count_uses */
 };
 
-/* Numbers of all constants, as long as all of them are written as text: a compiler takes minutes
- * for more. */
+/* Numbers of all constants that are written as text: a compiler takes minutes for more. */
 enum { PROGRAM_FLOATS_MAX = 8 << 20 };
+/* Those of a table that is read into memory */
+static const int64_t PROGRAM_TABLE_FLOATS_MAX = INT64_C(1) << 34;
 
 /* What a head says, named as predict names it */
 struct said_value {

@@ -85,6 +85,7 @@ int main(void)
 %(rows)s
     };
     float said[%(name)s_OUTPUTS];
+    %(open)s
     for (unsigned long i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (isnan(%(name)s_predict(&rows[i], said)))
             printf("bad cell %%s", %(name)s_bad_cell(&rows[i]));
@@ -101,6 +102,12 @@ def quoted(text):
     return '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
+# Nothing is said before the file is open, and none is that is not the model's.
+OPEN = """if (!isnan(NAME_predict(&rows[0], said))) return 2;
+    if (!NAME_open("none") || !NAME_open("spec.json") || !NAME_open("other.weights")) return 3;
+    if (NAME_open("FOLDER/NAME.weights")) return 4;"""
+
+
 class Export(tool.ToolCase):
     def train(self, model, data, steps=40, loss="sigmoid_cross_entropy", optimizer=None):
         spec = {"name": "a-model", "seed": 3, "data": data, "model": model, "loss": loss,
@@ -115,7 +122,14 @@ class Export(tool.ToolCase):
         told = self.run_ok("export", "spec.json", "--checkpoint=run", "--format=c", f"--out={folder}", *flags)
         self.assertRegex(told, r"\Ac\S*/a_model\.c: step \d+, \d+ operations, \d+ numbers")
         main = self.folder / folder / "main.c"
-        main.write_text(MAIN % {"name": "a_model", "rows": ",\n".join(rows)})
+        beside = self.folder / folder / "a_model.weights"
+        self.assertEqual(beside.exists(), "--tables_beside=true" in flags)
+        code = OPEN.replace("NAME", "a_model").replace("FOLDER", folder) if beside.exists() else ""
+        if code:
+            data = bytearray(beside.read_bytes())
+            data[8] ^= 1  # of the checksum
+            (self.folder / "other.weights").write_bytes(data)
+        main.write_text(MAIN % {"name": "a_model", "rows": ",\n".join(rows), "open": code})
         subprocess.run([*CC, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-o", folder + "/main",
                         str(main), f"{folder}/a_model.c", "-lm"], cwd=self.folder, check=True)
         return subprocess.run([f"{folder}/main"], cwd=self.folder, check=True, capture_output=True,
@@ -153,8 +167,8 @@ class Rows(Export):
         self.rows = [[draw.choice(["clerk", "a longer title than most", "", "x" * 70, "y" * 40]),
                       "|".join(draw.choice(["a", "b", "cc", "long tag"]) for _ in range(draw.randrange(6))),
                       draw.choice(["bern", "oslo", "k\"öln", "rom", ""]),
-                      draw.choice(["17", "18", "25.5", "3e1", "99"]), draw.choice(["3", "8", "77", "", "1e0"]),
-                      " ".join(str(draw.randrange(30)) for _ in range(draw.randrange(5))),
+                      draw.choice(["17", "18", "25.5", "3e1", "99"]), draw.choice(["3", "8", "77", "", "-1", "1e0"]),
+                      " ".join(str(draw.randrange(-1, 30)) for _ in range(draw.randrange(5))),
                       draw.choice(["", "-3", "12.5", "1e3", "0.1"]), f"{draw.random():.3f} {draw.randrange(5)}",
                       draw.choice(["", "one", "two"]), draw.choice(["", "1", "2|3", "1|0.5|4"])] for _ in range(150)]
         with open(self.folder / "rows.csv", "w", encoding="utf-8") as file:
@@ -180,6 +194,7 @@ class Cells(Rows):
         self.assertGreater(max(wanted)[0] - min(wanted)[0], 0.1)
         self.assert_rows(self.compiled(self.as_c(self.rows)), wanted)
         self.assert_rows(self.compiled(self.as_c(self.rows), "--optimize", folder="c2"), wanted)
+        self.assert_rows(self.compiled(self.as_c(self.rows), "--tables_beside=true", folder="c4"), wanted)
         bad = [list(self.rows[0]) for _ in range(4)]
         for row, (cell, text) in zip(bad, (("age", "old"), ("zone", "z"), ("pair", "1"), ("list", "30"))):
             row[CELLS.index(cell)] = text
@@ -333,7 +348,7 @@ class Lists(Export):
 
     def test_lists_are_texts(self):
         draw = random.Random(4)
-        rows = [{"seen": [draw.randrange(20) for _ in range(draw.randrange(4))], "words": [f"w {draw.randrange(9)}" for _ in range(draw.randrange(3))],
+        rows = [{"seen": [draw.randrange(-1, 20) for _ in range(draw.randrange(4))], "words": [f"w {draw.randrange(9)}" for _ in range(draw.randrange(3))],
                  "sizes": [draw.randrange(9) / 4 for _ in range(3)], "y": draw.randrange(2)} for _ in range(80)]
         (self.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         source = {"format": "jsonl", "file": "rows.jsonl", "label": "y"}
@@ -376,6 +391,7 @@ class Growing(Export):
         wanted = self.predicted()
         self.assertGreater(max(wanted)[0] - min(wanted)[0], 0.1)
         self.assert_rows(self.compiled(as_c), wanted)
+        self.assert_rows(self.compiled(as_c, "--tables_beside=true", folder="c2"), wanted)
 
 
 class Images(Export):

@@ -7,6 +7,8 @@
 #include "core/base/number_text.h"
 #include "core/base/printable.h"
 
+static const float WITH_POWER = 1e9f; /* from where on a whole number has one: "1e+09" */
+
 static void write_special(FILE *out, const char *at, int bytes)
 {
     const unsigned char c = (unsigned char)*at;
@@ -54,7 +56,7 @@ void json_write_number(FILE *out, float number)
     }
     const size_t length = number_text(number, text);
     fwrite(text, 1, length, out);
-    if (!strpbrk(text, ".e")) fputs(".0", out);
+    if (number == truncf(number) && fabsf(number) < WITH_POWER) fputs(".0", out);
 }
 
 void json_write_class(FILE *out, const struct strings *words, int64_t class, bool as_text)

@@ -87,14 +87,16 @@ struct predict {
         int index;                   /* of the head, or in nodes */
         const struct shape *node;    /* shape of what it says; of a head NULL */
         const struct strings *words; /* by class; none: classes are numbers */
+        const char *before_class, *before_numbers, *behind; /* of JSON: ", \"class\": " */
     } outputs[OUTPUTS_MAX];
     int output_count;
     int nodes[PREDICTED_NODES_MAX]; /* of the graph, by index */
     int node_count;
     bool has_heads;
-    int64_t first_row;     /* of those that are not left out: what the source skips */
-    struct beside *beside; /* NULL: nothing is */
-    char *cell;            /* its text, for a moment */
+    int64_t first_row;                  /* of those that are not left out: what the source skips */
+    struct beside *beside;              /* NULL: nothing is */
+    const char *before_cells[WITH_MAX]; /* of JSON: ", \"id\": " */
+    char *cell;                         /* its text, for a moment */
     size_t cell_bytes;
     int64_t rows; /* written */
     FILE *out;
@@ -133,6 +135,11 @@ struct said {
     const float *row;            /* [columns] */
     int64_t columns;
 };
+
+static int64_t columns_of(const struct output *o)
+{
+    return shape_count_from(o->head ? &o->head->loss.logits->shape : o->node, 1);
+}
 
 static struct said said_of(const struct output *o, const struct predictions *batch, int64_t row)
 {
@@ -384,30 +391,20 @@ static void write_json_node(FILE *out, const struct said *s, int axis, const flo
     fputc(']', out);
 }
 
-/* Members of the row, or of an object that is called as the head. */
-static void write_json_said(FILE *out, const struct said *s)
+static void write_json_said(FILE *out, const struct output *o, const struct said *s)
 {
-    bool is_first = s->name && !s->node;
-    if (s->name) write_member(out, false, s->name);
-    if (s->node) {
-        write_json_node(out, s, 1, s->row);
-        return;
-    }
-    if (s->name) fputc('{', out);
-    if (has_class(s)) {
-        write_member(out, is_first, "class");
+    if (o->before_class) {
+        fputs(o->before_class, out);
         json_write_class(out, s->words, class_of(s), false);
-        is_first = false;
     }
-    write_member(out, is_first,
-                 is_yes(s)                        ? "probability"
-                 : s->predicts == PREDICTS_NUMBER ? "values"
-                                                  : "probabilities");
-    if (is_yes(s))
+    fputs(o->before_numbers, out);
+    if (s->node)
+        write_json_node(out, s, 1, s->row);
+    else if (is_yes(s))
         json_write_number(out, s->row[0]);
     else
         write_json_numbers(out, s);
-    if (s->name) fputc('}', out);
+    fputs(o->behind, out);
 }
 
 static void write_json_beside(struct predict *p, int i)
@@ -428,22 +425,64 @@ static void write_json(struct predict *p, int64_t number, const struct predictio
     fputs("{\"row\": ", p->out);
     write_whole(p, number);
     for (int i = 0; i < p->flags.with.count; i++) {
-        write_member(p->out, false, p->flags.with.at[i]);
+        fputs(p->before_cells[i], p->out);
         write_json_beside(p, i);
     }
     for (int i = 0; i < p->output_count; i++) {
         const struct said said = said_of(&p->outputs[i], batch, row);
-        write_json_said(p->out, &said);
+        write_json_said(p->out, &p->outputs[i], &said);
     }
     fputs("}\n", p->out);
 }
 
-/* ---- npy ---- */
-
-static int64_t columns_of(const struct output *o)
+/* ", \"NAME\": ": what stands before a value of each row is made once. */
+static err make_json_name(struct predict *p, const char *before, const char *name, const char **ret)
 {
-    return shape_count_from(o->head ? &o->head->loss.logits->shape : o->node, 1);
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    if (out) fputs(before, out);
+    if (out) write_member(out, true, name);
+    if (!out || fclose(out)) {
+        free(text);
+        return fail(ERR_MEMORY, "no memory for names");
+    }
+    *ret = arena_string(&p->model.spec.arena, text);
+    free(text);
+    return OK;
 }
+
+/* Members of the row, or of an object that is called as the head. */
+static err make_json_names_of(struct predict *p, struct output *o)
+{
+    const char *before = ", ", *name = o->name;
+    const int64_t columns = columns_of(o);
+    o->behind = "";
+    if (o->node) return make_json_name(p, before, name, &o->before_numbers);
+    const enum prediction predicts = o->head->loss.loss->predicts;
+    const struct said said = {.predicts = predicts, .words = o->words, .columns = columns};
+    if (name) {
+        TRY(make_json_name(p, before, name, &before));
+        before = arena_format(&p->model.spec.arena, "%s{", before);
+        o->behind = "}";
+    }
+    if (has_class(&said)) TRY(make_json_name(p, before, "class", &o->before_class));
+    return make_json_name(p, has_class(&said) ? ", " : before,
+                          is_yes(&said)                 ? "probability"
+                          : predicts == PREDICTS_NUMBER ? "values"
+                                                        : "probabilities",
+                          &o->before_numbers);
+}
+
+static err make_json_names(struct predict *p)
+{
+    for (int i = 0; i < p->flags.with.count; i++)
+        TRY(make_json_name(p, ", ", p->flags.with.at[i], &p->before_cells[i]));
+    for (int i = 0; i < p->output_count; i++) TRY(make_json_names_of(p, &p->outputs[i]));
+    return OK;
+}
+
+/* ---- npy ---- */
 
 /* The source knows how many rows it has. */
 static void write_npy_header(const struct predict *p)
@@ -768,6 +807,7 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     TRY(restored_model_open(&p->model, true));
     TRY(find_outputs(p));
     TRY(check_names(p));
+    if (p->format == OUTPUT_JSONL) TRY(make_json_names(p));
     TRY(open_beside(p));
     TRY(open_output(p));
     __fsetlocking(p->out, FSETLOCKING_BYCALLER); /* nobody else writes there */

@@ -289,9 +289,9 @@ static const struct field fields[] = {
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, listening.ready_file),
      .fallback = "null",
-     .takers = RUN_TASKS | RUN_EVALUATOR,
+     .takers = RUN_TASKS | RUN_EVALUATOR | RUN_ALONE,
      .help = "once the task listens, write its name, address (with the actual port, where port 0 "
-             "was asked for) and process id to this file, as one JSON object"},
+             "was asked for), process id and port for HTTP to this file, as one JSON object"},
     {.name = "http",
      .type = FIELD_STRING,
      .offset = offsetof(struct run_flags, listening.http),

@@ -138,8 +138,6 @@ WRONG = [
     (["--result=/nowhere/result.json", "spec.json"], {},
      "--result: cannot write /nowhere/result.json: No such file or directory"),
     (["--metrics_file=/", "spec.json"], {}, "--metrics_file: / is a folder"),
-    (["--ready_file=x", "spec.json"], {},
-     "--ready_file needs --job_name: a single process listens nowhere"),
     (["--local_ps=1", "--ready_file=x", "spec.json"], {}, LOCAL + "--ready_file does not go with them"),
     (["--job_name=ps", "--task_index=0", PS, WORKERS, "--ready_file=/nowhere/ready.json"], {},
      "--ready_file: cannot write /nowhere/ready.json: No such file or directory"),

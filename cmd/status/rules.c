@@ -18,6 +18,8 @@ enum {
     CLOCK_OFF_S = 10,
     CLOCKS_NAMED = 8,
     MANY_RETRIES = 5,      /* in the last seconds */
+    LOST_LATELY = 2,       /* connections, and */
+    LOST_LEAST = 4,        /* in all: one task that ends is no news */
     CHECKPOINTS_LEAST = 3, /* of a chief, for how often they come to mean anything */
     QUEUED_LEAST = 64 << 20,
     BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
@@ -447,6 +449,35 @@ static void missing(const struct job_facts *j, struct findings *f)
     }
 }
 
+/* Of who has lost most: a task that ends and comes back is lost by all others. */
+static void unstable(const struct job_facts *j, struct findings *f)
+{
+    const struct told *most = NULL;
+    for (int i = 0; i < j->count; i++) {
+        const struct told *t = &j->tasks[i];
+        const double lately = told_lately(t, COUNTER_PEERS_LOST);
+        if (lately < LOST_LATELY || of(t, COUNTER_PEERS_LOST) < LOST_LEAST) continue;
+        if (!most || lately > told_lately(most, COUNTER_PEERS_LOST)) most = t;
+    }
+    if (most)
+        findings_say(
+            f, FINDING_WARNING,
+            "%s has lost its %s %.0f times, %.0f of them lately: tasks end and are started "
+            "again, or links break (dtrain logs says which)",
+            most->task, most->is_ps ? "workers" : "ps", of(most, COUNTER_PEERS_LOST),
+            told_lately(most, COUNTER_PEERS_LOST));
+}
+
+static void without(const struct job_facts *j, struct findings *f)
+{
+    const struct told *t = tasks_chief(j->tasks, j->count);
+    if (t && of(t, COUNTER_WITHOUT_PS) > 0)
+        findings_say(f, FINDING_WARNING,
+                     "the job continues without %.0f ps, since others hold the same: if they are "
+                     "lost, too, it returns to its last checkpoint; start it again",
+                     of(t, COUNTER_WITHOUT_PS));
+}
+
 static void queue(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++)
@@ -526,6 +557,8 @@ static const struct {
     {"no_answer", "a ps does not answer", no_answer},
     {"silent", "a task has told nothing for 30 s", silent},
     {"missing", "tasks are not connected, or not asked", missing},
+    {"unstable", "a task loses connections again and again", unstable},
+    {"without", "the job continues without a ps that another one holds the same as", without},
     {"loss", "a loss is not finite", loss},
     {"slow_worker", "a worker takes 1.5 times the median for a step, and by what", slow_worker},
     {"late_worker", "synchronous rounds wait for one worker more than 30 % of the time",

@@ -49,6 +49,7 @@ struct reader {
     _Atomic bool is_stopping;
     bool is_awaited;    /* batches are asked for, now or before: who only looks takes nothing */
     int64_t came, used; /* at the end, rows: of all files, and in whole pushes */
+    struct source_place place;
 };
 
 struct pipeline {
@@ -166,6 +167,16 @@ static struct batch batch_of(const struct pipeline *p, const struct column *colu
     };
 }
 
+static struct source_place place_of(const struct pipeline *p, uint64_t position)
+{
+    struct source_place place = {.rows = p->data.rows};
+    if (p->from.followed)
+        followed_place(p->from.followed, position, &place);
+    else if (place.rows > 0)
+        place.row = (int64_t)(position % (uint64_t)place.rows);
+    return place;
+}
+
 /* ---- the reader thread ---- */
 
 /* What the reader does next */
@@ -230,6 +241,14 @@ static err look(struct pipeline *p, uint64_t position, bool *ret_is_there)
     return followed_look(p->from.followed, position, ret_is_there);
 }
 
+static void note_place(struct pipeline *p, uint64_t position)
+{
+    const struct source_place place = place_of(p, position);
+    pthread_mutex_lock(&p->reader.ring.lock);
+    p->reader.place = place;
+    pthread_mutex_unlock(&p->reader.ring.lock);
+}
+
 static void *read_batches(void *context)
 {
     struct pipeline *p = context;
@@ -239,6 +258,7 @@ static void *read_batches(void *context)
     thread_reads_until(&p->reader.is_stopping);
     while (!e && wait_for_slot(p, &work)) {
         e = look(p, work.position, &is_there);
+        if (!e) note_place(p, work.position);
         if (!e && !is_there) {
             pause_reading(p);
             continue;
@@ -474,6 +494,18 @@ static bool has_ended(struct batch_source *source, int64_t *ret_rows, int64_t *r
     return has_ended;
 }
 
+static void place(struct batch_source *source, struct source_place *ret)
+{
+    struct pipeline *p = (struct pipeline *)source;
+    if (!p->reader.has_thread) {
+        *ret = place_of(p, p->here.last);
+        return;
+    }
+    pthread_mutex_lock(&p->reader.ring.lock);
+    *ret = p->reader.place;
+    pthread_mutex_unlock(&p->reader.ring.lock);
+}
+
 bool stream_has_batch(const struct stream_options *o, uint64_t index)
 {
     uint64_t position;
@@ -570,8 +602,8 @@ static void close_pipeline(struct batch_source *source)
 
 err batch_source_of(struct dataset *d, struct rows_from from, struct batch_source **ret)
 {
-    static const struct source_calls calls = {begin,          next,  ready,     seek,
-                                              close_pipeline, await, has_ended, plan};
+    static const struct source_calls calls = {begin, next,      ready, seek, close_pipeline,
+                                              await, has_ended, plan,  place};
     struct pipeline *p = malloc(sizeof *p);
     if (!p) {
         const err e = fail(ERR_MEMORY, "%s: no memory for batches", d->name);

@@ -72,6 +72,12 @@ struct batch_source {
     const struct left_out *left_out; /* rows of its files that are in no batch; NULL: of none */
 };
 
+/* How far it has been read, ahead of what is used: of an epoch, or of the files that have come */
+struct source_place {
+    int64_t row, rows;
+    int file, files; /* of files that are followed; file: from 1 */
+};
+
 struct source_calls {
     /* Once; the next batch is number 0. ERR_INPUT: options out of their limits, or a label that
      * the loss does not take. */
@@ -99,6 +105,9 @@ struct source_calls {
      * is to follow. ERR_INPUT: this source cannot. NULL: likewise. */
     err (*plan)(struct batch_source *, uint64_t first, const uint64_t *ranges, int count,
                 bool *ret_is_void);
+
+    /* NULL: nobody knows. */
+    void (*place)(struct batch_source *, struct source_place *ret);
 };
 
 /* Of the spec: a file, or a generator, in memory; or a stream of files (stream/stream.h), which

@@ -219,6 +219,12 @@ static void faults_of_the_job_are_named(void **state)
     for (int i = 0; i < WORKERS; i++) worker(&job, i)->counters.at[COUNTER_PEERS] = PS + 1;
     finds(&job, "missing", "nothing is known of 1 of 3 ps: --ps_hosts names too few");
     job = healthy();
+    ps(&job, 0)->counters.at[COUNTER_PEERS_LOST] = 5;
+    finds(&job, "unstable", "ps/0 has lost its workers 5 times");
+    job = healthy();
+    worker(&job, 0)->counters.at[COUNTER_WITHOUT_PS] = 1;
+    finds(&job, "without", "the job continues without 1 ps");
+    job = healthy();
     ps(&job, 1)->counters.at[COUNTER_TIME_APPLY] = 540;
     finds(&job, "busy_ps", "ps/1 updates values 90 % of its time");
     job = healthy();
@@ -340,7 +346,6 @@ static void checkpoints_that_are_old_or_fail_are_named(void **state)
     finds(&job, "checkpoints", "2 deltas for servers (train.publish) have failed since worker/0");
 }
 
-/* Whatever tasks say, which may be lies. */
 /* What a chief that is gone has told stays. */
 static void the_chief_is_the_last_to_have_come_to_lead(void **state)
 {
@@ -358,6 +363,7 @@ static void the_chief_is_the_last_to_have_come_to_lead(void **state)
     assert_null(tasks_chief(job.tasks, PS));
 }
 
+/* Whatever tasks say, which may be lies. */
 static void any_numbers_are_looked_at(void **state)
 {
     static const double numbers[] = {0, 1, 1e-300, 1e300, 9e15};

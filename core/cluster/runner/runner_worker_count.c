@@ -96,11 +96,30 @@ static void rate(struct runner_worker *w, struct counters *c)
     m->rated_examples = c->at[COUNTER_EXAMPLES];
 }
 
+/* By the chief alone: how many the job continues without */
+static double without_ps(const struct task *t)
+{
+    int count = 0;
+    for (int ps = 0; ps < t->peer_count; ps++) count += worker_role_is_without(t->role, ps);
+    return worker_role_leads(t->role) ? count : 0;
+}
+
+static void count_place(struct batch_source *data, struct counters *c)
+{
+    struct source_place place = {0};
+    if (data->calls->place) data->calls->place(data, &place);
+    c->at[COUNTER_DATA_ROW] = (double)place.row;
+    c->at[COUNTER_DATA_ROWS] = (double)place.rows;
+    c->at[COUNTER_DATA_FILE] = place.file;
+    c->at[COUNTER_DATA_FILES] = place.files;
+}
+
 bool runner_worker_count(struct task *t, struct counters *c)
 {
     struct runner_worker *w = (struct runner_worker *)t;
     struct batch_source *data = w->session.data.train;
     const int ready = data->calls->ready(data);
+    count_place(data, c);
     c->at[COUNTER_STEP] = (double)worker_role_global_step(t->role);
     c->at[COUNTER_LAST_STEP] = (double)runner_worker_last_step(w);
     c->at[COUNTER_IS_CHIEF] = worker_role_leads(t->role);
@@ -110,6 +129,7 @@ bool runner_worker_count(struct task *t, struct counters *c)
     c->at[COUNTER_BATCHES_READY] = ready > 0 ? ready : 0;
     c->at[COUNTER_CHECKPOINT_FAILURES] = (double)w->saving.failures;
     c->at[COUNTER_DELTA_FAILURES] = (double)w->saving.delta_failures;
+    c->at[COUNTER_WITHOUT_PS] = without_ps(t);
     c->at[COUNTER_SAVES_TO] = w->options.spec->train.checkpoint.dir != NULL;
     rate(w, c);
     return w->has_adopted;

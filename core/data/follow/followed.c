@@ -88,6 +88,17 @@ bool followed_has_ended(const struct followed *f, int64_t *ret_rows, int64_t *re
     return f->has_ended;
 }
 
+void followed_place(const struct followed *f, uint64_t position, struct source_place *ret)
+{
+    const struct arrivals *a = &f->arrivals;
+    const bool is_there = position < (uint64_t)a->rows;
+    *ret =
+        (struct source_place){.row = is_there ? (int64_t)position : a->rows,
+                              .rows = a->rows,
+                              .file = is_there ? arrivals_find(a, (int64_t)position) + 1 : a->count,
+                              .files = a->count};
+}
+
 /* ---- rows ---- */
 
 /* One behind the other: the one before is not wanted any more. */

@@ -35,6 +35,8 @@ err followed_rows(struct followed *, uint64_t position, int64_t max, int64_t *ro
 void followed_plan(struct followed *, const struct reading_plan *);
 /* As batch_source_stretch; 0: the file that it was described by is held in memory. */
 int64_t followed_stretch(const struct followed *, int workers);
+/* How far that position is. */
+void followed_place(const struct followed *, uint64_t position, struct source_place *ret);
 /* No more will come than the last look has seen: as has_ended of source_calls. */
 bool followed_has_ended(const struct followed *, int64_t *ret_rows, int64_t *ret_used);
 

@@ -168,6 +168,8 @@ class Faults(ClusterCase):
             "data.scale": None, "train.last_step": None, "train.checkpoint_dir": "run",
             "model": [{"op": "dense", "name": "logits", "units": 2}]}), lambda c: "step 150" in c.tasks["worker/0"].text())
         self.assert_named(cluster, "starved", "workers wait for data")
+        (worker,) = [task["counters"] for task in self.status(cluster)["tasks"] if task["task"] == "worker/0"]
+        self.assertEqual([worker[f"data_{name}"] for name in ("files", "file", "rows")], [1, 1, 4000])
 
     def test_a_disk_that_takes_nothing(self):
         cluster = self.start_endless(Plan(ps=1, workers=1, changes={

@@ -68,13 +68,14 @@ class Serving(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
             path = os.path.join(folder, "figures")
             code = serving.main(["--dtrain", BINARY, "--json", path, "--folder", folder, "--seconds", "0.5", "--clients", "2",
-                                 "--rows", "512"])
+                                 "--rows", "512", "--fresh_millions", "0.01", "--publish_secs", "0.5"])
             with open(path, encoding="utf-8") as file:
                 found = json.load(file)
             self.assertEqual(sorted(os.listdir(folder)), ["figures"])
         self.assertEqual(code, 0)
-        self.assertEqual([record["name"] for record in found["records"]], ["one row", "256 rows", "reload"])
-        self.assertEqual([record.get("wrong", record.get("lost")) for record in found["records"]], [0, 0, 0])
+        self.assertEqual([record["name"] for record in found["records"]], ["one row", "256 rows", "reload", "fresh rows"])
+        self.assertEqual([record.get("wrong", record.get("lost")) for record in found["records"]], [0, 0, 0, None])
+        self.assertTrue(0 <= found["records"][3]["newest_s"] <= found["records"][3]["oldest_s"])
 
 
 class LargeTable(unittest.TestCase):

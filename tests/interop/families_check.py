@@ -32,6 +32,7 @@ int main(void)
 {
     static const NAME_row rows[] = {ROWS};
     static float said[NAME_OUTPUTS];
+    OPEN
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
         NAME_predict(&rows[i], said);
         fwrite(said, sizeof *said, NAME_OUTPUTS, stdout);
@@ -117,7 +118,7 @@ class Family:
         file = source.get("file", source.get("features", "")).replace("*", "0")
         self.data_words = [f"--data={file}"] if part == "train" and file else []
         self.wanted = self.predict("wanted.npy")
-        self.columns = [one for column in spec["data"].get("columns", []) for one in each_of(column)]
+        self.columns = [one for column in spec["data"].get("columns", []) for one in each_of(defined(column, spec))]
 
     @staticmethod
     def more(spec):
@@ -171,7 +172,9 @@ class Family:
             put = ", ".join("{" + ", ".join(quoted(row[cell]) for _, cell in members) + "}" for row in rows)
         else:
             put = ", ".join("{{" + ", ".join(repr(float(x)) for x in row) + "}}" for row in self.features())
-        (folder / "main.c").write_text(MAIN.replace("NAME", name).replace("ROWS}", put + "}"))
+        is_beside = (folder / f"{name}.weights").exists()
+        main = MAIN.replace("OPEN", 'if (NAME_open("NAME.weights")) return 1;' if is_beside else "")
+        (folder / "main.c").write_text(main.replace("NAME", name).replace("ROWS}", put + "}"))
         run("cc", "-O2" if self.name == OPTIMIZED else "-O0", "-std=c11", "-o", "main", "main.c", f"{name}.c", "-lm", cwd=folder)
         return np.frombuffer(run("./main", cwd=folder), np.float32)
 
@@ -220,6 +223,11 @@ class Family:
 def values_of(column, cell):
     """A list that stands beside a prediction is one text, with blanks between its values."""
     return cell.split() if isinstance(cell, str) and column.get("max", 1) > 1 and "separator" not in column else cell
+
+
+def defined(column, spec):
+    """"$fields" is what the spec defines"""
+    return {key: spec["define"][value[1:]] if isinstance(value, str) and value[:1] == "$" else value for key, value in column.items()}
 
 
 def each_of(column):

@@ -24,7 +24,8 @@ struct cell {
     const int64_t *ids;
     const double *numbers;
     const struct cell_word *words;
-    bool is_absent; /* the row has no such cell, not even an empty one */
+    const struct cell *written; /* [count] ids that stand otherwise in the file; NULL: none do */
+    bool is_absent;             /* the row has no such cell, not even an empty one */
 };
 
 struct row {

@@ -66,6 +66,7 @@ static bool next_of_list(struct items *items, struct item *ret)
     const bool is_id = cell->ids != NULL;
     *ret = (struct item){.is_id = is_id, .is_pair = is_id && cell->numbers, .weight = 1};
     if (is_id) ret->id = cell->ids[i];
+    if (cell->written) ret->written = &cell->written[i];
     if (cell->numbers) ret->number = cell->numbers[i];
     if (ret->is_pair) ret->weight = (float)cell->numbers[i];
     ret->has_weight = ret->is_pair;

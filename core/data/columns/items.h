@@ -14,9 +14,10 @@ struct item {
     bool is_pair; /* an id that came with a number: the two together are not one number */
     int64_t id;
     double number;
-    float weight;     /* of an id; 1 where nobody says */
-    bool has_weight;  /* somebody says */
-    bool is_replaced; /* by a default: it is none of what the column takes */
+    float weight;               /* of an id; 1 where nobody says */
+    bool has_weight;            /* somebody says */
+    const struct cell *written; /* the id and its number as they stand in the file; NULL: so */
+    bool is_replaced;           /* by a default: it is none of what the column takes */
 };
 
 /* What is between blanks, which count for nothing at either end */

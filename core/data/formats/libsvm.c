@@ -115,7 +115,7 @@ static err read_pairs(struct libsvm *s, int first)
     s->cell.count = 0;
     for (int i = first; i < s->text.count && !is_over; i++) {
         const struct cell *word = &s->text.cells[i];
-        struct cell cut;
+        struct cell cut = *word;
         if (word->text[0] == COMMENT) break;
         TRY(make_room(s));
         int64_t *const id = &s->ids[s->cell.count];
@@ -123,8 +123,10 @@ static err read_pairs(struct libsvm *s, int first)
         is_over = !read_pair(word, id, value);
         if (is_over && !(cut_comment(word, &cut) && read_pair(&cut, id, value)))
             return bad_word(s, word, "index:value, indices from 1");
+        s->text.cells[i].length = cut.length;
         s->cell.count++;
     }
+    s->cell.written = &s->text.cells[first];
     s->cell.ids = s->ids;
     s->cell.numbers = s->values;
     return OK;

@@ -224,9 +224,10 @@ class Data(Predict):
                 self.assertEqual([line["id"] for line in lines], [f"n{row}" for row in good[2:]])
 
     def test_ids_stand_beside_with_their_weights(self):
-        (self.folder / "x.libsvm").write_text("0 1:0.25 2:1.5\n1 2:0.1\n1 2:3\n0\n")
+        """As in the file, whatever they are as ids."""
+        (self.folder / "x.libsvm").write_text("0 1:0.25 2:1.50\n1 2:1e-1\n1 2:3#4:5\n0\n")
         self.write_spec(model.spec(data_eval={"format": "libsvm", "file": "x.libsvm", "features": 2}))
-        self.assertEqual([line["features"] for line in self.lines("--with=features")], ["0:0.25 1:1.5", "1:0.1", "1:3", None])
+        self.assertEqual([line["features"] for line in self.lines("--with=features")], ["1:0.25 2:1.50", "2:1e-1", "2:3", None])
 
     def test_cells_that_cannot_stand_beside_are_refused(self):
         self.assertRegex(self.refuse("--out=o.csv", "--with=aa"),

@@ -154,17 +154,17 @@ static void open_lock(struct towers *all)
     all->is_locked = true;
 }
 
-/* Gradients of a tower count by its rows, which then are as many for every head. */
-static err check_heads(const struct graph *graph)
+/* Gradients of a part of a batch count by its rows, which then are as many for every head. */
+static err check_heads(const struct graph *graph, bool are_pieces)
 {
     const char *first = graph->heads[0].loss.weights.name;
     for (int i = 1; i < graph->head_count; i++) {
         const char *name = graph->heads[i].loss.weights.name;
         if ((name && first) ? strcmp(name, first) == 0 : name == first) continue;
         return fail(ERR_INPUT,
-                    "train.towers: heads[%d] (\"%s\") weighs rows by another column than heads[0] "
-                    "(row_weight): that needs a worker without towers",
-                    i, graph->heads[i].name);
+                    "train.%s: heads[%d] (\"%s\") weighs rows by another column than heads[0] "
+                    "(row_weight): that needs whole batches",
+                    are_pieces ? "accumulate" : "towers", i, graph->heads[i].name);
     }
     return OK;
 }
@@ -174,7 +174,7 @@ err towers_open(const struct towers_options *o, struct arena *arena, struct towe
     const int count = o->pieces ? 1 : o->towers.count, parts = o->pieces ? o->pieces : count;
     assert(parts >= 2 && count <= TOWERS_MAX);
     TRY(towers_check(parts, o->whole->batch));
-    TRY(check_heads(o->whole));
+    TRY(check_heads(o->whole, o->pieces > 0));
     *ret = (struct towers){
         .count = count,
         .pieces = o->pieces,

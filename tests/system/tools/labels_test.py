@@ -154,6 +154,10 @@ class Labels(tool.ToolCase):
                 "op": "dense", "name": "of_buy", "units": 1}], "heads": [head("buy", row_weight="nosuch")], **rest}))
         self.assertIn('row_weight: expected the name of a numeric column of one number, got "nosuch"',
                       self.dtrain("check", "spec.json").stderr)
+        metrics([head("click"), head("buy", row_weight="w")], {})
+        for key in ("accumulate", "towers"):
+            self.assertIn(f'train.{key}: heads[1] ("buy") weighs rows by another column than heads[0]',
+                          self.dtrain(f"--set=train.{key}=2", "spec.json").stderr)
 
     def test_what_cannot_be_is_told(self):
         numbers = self.source()

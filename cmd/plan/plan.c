@@ -8,6 +8,7 @@
 #include "cmd/own_flags.h"
 #include "cmd/plan/layouts.h"
 #include "cmd/plan/record.h"
+#include "core/base/replicas.h"
 #include "core/base/standard_output.h"
 #include "core/cluster/description/ports.h"
 
@@ -201,7 +202,7 @@ static err answer(struct sizing *p, int ps, int workers, struct sized *ret)
 static int ps_of_row(const struct sizing *p, int row)
 {
     const int homes = ladder_at(row);
-    return p->planned.run.spec.placement.is_held_twice ? 2 * homes - 1 : homes;
+    return replicas_all(homes, p->planned.run.spec.placement.is_held_twice);
 }
 
 /* Where there cannot be so few ps, the row is empty. */

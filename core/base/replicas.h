@@ -29,6 +29,12 @@ static inline int replicas_homes(int ps_count, bool are_held_twice)
     return are_held_twice ? (ps_count + 1) / 2 : ps_count;
 }
 
+/* Of so many homes: how many ps there are. */
+static inline int replicas_all(int homes, bool are_held_twice)
+{
+    return are_held_twice ? 2 * homes - 1 : homes;
+}
+
 /* Whose part this ps holds: its own, or that of the one that it follows. */
 static inline int replicas_home(int homes, int ps)
 {
@@ -40,6 +46,24 @@ static inline int replicas_other(int homes, int ps_count, int ps)
 {
     if (ps == 0 || homes == ps_count) return -1;
     return ps < homes ? ps + homes - 1 : ps - homes + 1;
+}
+
+/* The largest set of which each is one of two, be it both of them; 0: nothing is held twice. */
+static inline uint64_t replicas_most(int homes, int ps_count)
+{
+    return homes == ps_count ? 0 : (UINT64_C(1) << ps_count) - 2;
+}
+
+/* Of a set that a job is to do without those it can: each of them is held by the other one. */
+static inline uint64_t replicas_spared(uint64_t set, int homes, int ps_count)
+{
+    uint64_t ret = 0;
+    for (int ps = 1; ps < ps_count && ps <= REPLICAS_PS_MAX; ps++) {
+        const int other = replicas_other(homes, ps_count, ps);
+        if (other > 0 && replicas_have(set, ps) && !replicas_have(set, other))
+            ret |= UINT64_C(1) << ps;
+    }
+    return ret;
 }
 
 #endif

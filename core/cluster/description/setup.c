@@ -9,6 +9,7 @@
 #include "core/base/fields/json.h"
 #include "core/base/files/url.h"
 #include "core/base/json_foreign.h"
+#include "core/base/replicas.h"
 #include "core/cluster/role/batch_queue.h"
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/place.h"
@@ -599,6 +600,8 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         return fail(ERR_PROTOCOL, "a block of %lld floats", (long long)f.floats);
     if (f.home >= f.ps_count)
         return fail(ERR_PROTOCOL, "ps %d of %d", (int)f.home, (int)f.ps_count);
+    if (f.is_held_twice && !replicas_fit(replicas_all((int)f.ps_count, true)))
+        return fail(ERR_PROTOCOL, "%d ps that others follow", (int)f.ps_count);
     *ret = (struct setup){
         .config = {.generation = strtoull(f.generation, NULL, 16),
                    .is_sync = f.sync,
@@ -613,6 +616,8 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
                    .stretch = (int)f.stretch,
                    .block_floats = f.floats,
                    .follows = f.home != f.ps,
+                   .homes = (int)f.ps_count,
+                   .ps_count = replicas_all((int)f.ps_count, f.is_held_twice),
                    .arrays = (int)f.arrays,
                    .step = (uint64_t)f.step},
         .floats = f.floats,

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/replicas.h"
 #include "core/cluster/role/ps_role_inside.h"
 #include "core/cluster/role/verdict.h"
 
@@ -304,6 +305,8 @@ static void narrow(const struct ps_role *p, int worker, struct message_ends *end
     ends->at[RANGE_PUSHES].most = m->ledger.received + 1 + (follows ? m->joins : 0);
     ends->at[RANGE_GIVEN].most = p->step + (follows ? ahead : 0);
     ends->at[RANGE_UPDATES].most = p->counters.applied;
+    ends->at[RANGE_GONE].most =
+        p->options.task ? 0 : replicas_most(p->config.homes, p->config.ps_count);
 }
 
 /* Who breaks what was agreed is not counted on: its place may be taken by who keeps to it. */

@@ -81,6 +81,7 @@ struct ps_config { /* from the chief's SETUP */
     bool needs_everybody; /* all rows are wanted, and nobody else reads those of a worker */
     int64_t block_floats; /* 0: no variables here, nothing to fill */
     bool follows;         /* another ps, from which workers have the values (replicas.h) */
+    int homes, ps_count;  /* of all ps those that follow nobody; and how many there are */
     int64_t moved_floats; /* of them, at the front, of which there are gradients; 0: all */
     int arrays;    /* that INIT must bring: 1 (values), or 1 + slots after a restore by the chief */
     uint64_t step; /* where the generation begins */

@@ -1,6 +1,7 @@
 /* ps_wait.c - who is waited for, how long, and what happens then. */
 #include <stdio.h>
 
+#include "core/base/replicas.h"
 #include "core/cluster/role/ps_role_inside.h"
 #include "core/cluster/role/verdict.h"
 
@@ -138,10 +139,14 @@ static void outbid(struct ps_role *p, int worker, uint64_t term, struct outbox *
  * alone, so that none pushes to a ps that another one has given up. */
 static void do_without(struct ps_role *p, const struct message *m, struct outbox *out)
 {
-    const uint64_t news = m->leads.gone & ~p->lead.gone;
+    const uint64_t said = m->leads.gone | p->lead.gone;
+    const uint64_t all = replicas_spared(said, p->config.homes, p->config.ps_count);
     const bool is_of_now = p->phase == SERVING && m->generation == p->config.generation;
-    if (!news || !is_of_now || p->options.task != 0) return;
-    p->lead.gone |= news;
+    if (!is_of_now || said == p->lead.gone || p->options.task != 0) return;
+    if (said & ~all)
+        outbox_breach(out, false, "worker/%d would do without what no other ps holds", ps_chief(p));
+    if (!(all & ~p->lead.gone)) return;
+    p->lead.gone |= all;
     for (int w = 0; w < p->options.workers; w++)
         if (member_is_here(&p->members[w])) ps_say_term(p, w, out);
 }

@@ -119,25 +119,15 @@ static void say_news(const struct worker_role *w, int ps, struct outbox *out)
                other_of(w, ps));
 }
 
-/* Of two that hold the same one at most is done without, whoever says otherwise. */
-static uint64_t believable(const struct worker_role *w, uint64_t said)
-{
-    uint64_t ret = 0;
-    for (int ps = 1; ps < w->options.ps_count; ps++) {
-        const int other = other_of(w, ps);
-        if (other != NOBODY && replicas_have(said, ps) && !replicas_have(said, other))
-            ret |= UINT64_C(1) << ps;
-    }
-    return ret;
-}
-
 void worker_heard_gone(struct worker_role *w, int ps, const struct message *m, struct outbox *out)
 {
     if (ps != 0 || !m->generation || w->options.homes == w->options.ps_count) return;
     if (m->generation != w->lead.gone.generation) w->lead.gone.ps = w->lead.gone.again_ms = 0;
     w->lead.gone.generation = m->generation;
-    const uint64_t all = believable(w, m->leads.gone | w->lead.gone.ps),
-                   news = all & ~w->lead.gone.ps;
+    const uint64_t said = m->leads.gone | w->lead.gone.ps;
+    const uint64_t all = replicas_spared(said, w->options.homes, w->options.ps_count);
+    const uint64_t news = all & ~w->lead.gone.ps;
+    if (said & ~all) outbox_breach(out, false, "ps/0 does without what no other ps holds");
     w->lead.gone.ps |= news;
     if (!news) return;
     for (int i = 0; i < w->options.ps_count; i++)

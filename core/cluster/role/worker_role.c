@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/replicas.h"
 #include "core/cluster/role/batch_queue.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role_inside.h"
@@ -507,6 +508,7 @@ static bool is_breach(const struct worker_role *w, int ps, const struct message 
     char text[MESSAGE_BREACH_MAX];
     const char *fault = message_fault(m, FROM_PS);
     ends.at[RANGE_TERMS].most = w->lead.term + TERMS_AHEAD_MAX;
+    ends.at[RANGE_GONE].most = ps ? 0 : replicas_most(w->options.homes, w->options.ps_count);
     if (w->arrays && m->generation == w->generation)
         ends.at[RANGE_ARRAYS].most = (uint64_t)w->arrays;
     if (!fault && message_is_within(m, &ends, text)) return false;

@@ -335,6 +335,22 @@ static void numbers_that_do_not_fit_are_refused(void **state)
     refuse_all(changes, sizeof changes / sizeof *changes);
 }
 
+/* A set of them is a number (core/base/replicas.h). */
+static void more_ps_than_a_set_has_are_not_held_twice(void **state)
+{
+    struct chief c;
+    open_chief(&c, partitioned, PS);
+    char *text = setup_write(&c.plan, 0);
+    json_t *json = json_loads(text, 0, NULL);
+    free(text);
+    json_object_update_new(json, json_pack("{sb si}", "is_held_twice", 1, "ps_count", 40));
+    text = json_dumps(json, JSON_COMPACT);
+    refuse_text(&c, text, "40 ps that others follow");
+    free(text);
+    json_decref(json);
+    close_chief(&c);
+}
+
 /* Whatever is in the list of what a chief tells is looked at. */
 static void a_fact_of_another_type_is_refused_by_its_name(void **state)
 {
@@ -420,6 +436,7 @@ int main(void)
         cmocka_unit_test(workers_share_out_the_gradients_of_a_step),
         cmocka_unit_test(a_slice_that_lies_outside_is_refused),
         cmocka_unit_test(numbers_that_do_not_fit_are_refused),
+        cmocka_unit_test(more_ps_than_a_set_has_are_not_held_twice),
         cmocka_unit_test(a_fact_of_another_type_is_refused_by_its_name),
         cmocka_unit_test(what_is_no_setup_is_refused),
         cmocka_unit_test(a_setup_that_memory_does_not_reach_for_is_none),

@@ -10,6 +10,7 @@
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role.h"
 #include "tests/core/cluster/role/scene.h"
+#include "tests/fuzz/lies.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
@@ -23,6 +24,11 @@ enum {
     GONE_MS = 1000,
     TICK_MS = 100,
     LAST_STEP = 10,
+#ifdef __SANITIZE_ADDRESS__
+    EVERY = 7, /* of so many lies one is said: a sanitizer is slow, and the plain build says all */
+#else
+    EVERY = 1,
+#endif
 };
 #define ONLY(ps) (UINT64_C(1) << (ps))
 
@@ -271,14 +277,22 @@ static void never_are_both_gone_nor_ps_0_nor_at_the_word_of_another_ps(void **st
 {
     struct scene s;
     open_worker(&s, 1);
-    say_gone(&s, ONLY(0) | ONLY(1) | ONLY(2) | ~UINT64_C(7));
-    for (int ps = 0; ps < PS_COUNT; ps++) assert_false(worker_role_is_without(s.role, ps));
+    static const uint64_t none_of_two[] = {ONLY(0), ONLY(1) | ONLY(2), ONLY(1) | ONLY(3),
+                                           ~UINT64_C(0)};
+    for (size_t i = 0; i < sizeof none_of_two / sizeof *none_of_two; i++) {
+        say_gone(&s, none_of_two[i]);
+        assert_true(find(&s, ACTION_BREACH) >= 0);
+        for (int ps = 0; ps < PS_COUNT; ps++) assert_false(worker_role_is_without(s.role, ps));
+    }
     say(&s, 2,
         &(struct message){
             .type = MESSAGE_LEADS, .generation = GENERATION, .leads = {.gone = ONLY(1)}});
+    assert_true(find(&s, ACTION_BREACH) >= 0);
     assert_false(worker_role_is_without(s.role, 1));
     say_gone(&s, ONLY(1));
+    assert_int_equal(find(&s, ACTION_BREACH), -1);
     say_gone(&s, ONLY(2));
+    assert_true(find(&s, ACTION_BREACH) >= 0);
     assert_true(worker_role_is_without(s.role, 1));
     assert_false(worker_role_is_without(s.role, 2));
     close_scene(&s);
@@ -314,6 +328,8 @@ static void open_ps(struct scene *s, int task, bool follows)
                    .block_floats = BLOCK_FLOATS,
                    .arrays = 1,
                    .follows = follows,
+                   .homes = HOMES,
+                   .ps_count = PS_COUNT,
                    .min_workers = 1},
     };
     *s = (struct scene){.role = ps_role_new(&o), .peers = JOB_WORKER};
@@ -355,6 +371,39 @@ static void ps_0_tells_all_what_the_chief_says_and_forgets_it_with_the_generatio
     close_scene(&s);
 }
 
+/* As of who has taken the chief's place. */
+static void ps_0_does_without_no_ps_that_nobody_else_holds(void **state)
+{
+    static const uint64_t none_of_two[] = {ONLY(0), ONLY(1) | ONLY(2), ONLY(1) | ONLY(3), ONLY(62),
+                                           ~UINT64_C(0)};
+    for (size_t i = 0; i < sizeof none_of_two / sizeof *none_of_two; i++) {
+        struct scene s;
+        open_ps(&s, 0, false);
+        propose(&s, 0, GENERATION, none_of_two[i]);
+        assert_true(find(&s, ACTION_BREACH) >= 0);
+        meet(&s, 1);
+        assert_int_equal(last_sent(&s, 1, MESSAGE_LEADS)->leads.gone, 0);
+        meet(&s, 0);
+        propose(&s, 0, GENERATION, ONLY(2));
+        propose(&s, 0, GENERATION, ONLY(1)); /* who has not heard yet that the other one is */
+        assert_true(find(&s, ACTION_BREACH) >= 0);
+        meet(&s, 1);
+        assert_int_equal(last_sent(&s, 1, MESSAGE_LEADS)->leads.gone, ONLY(2));
+        close_scene(&s);
+    }
+}
+
+static void another_ps_does_without_nobody(void **state)
+{
+    for (int ps = 1; ps < PS_COUNT; ps++) {
+        struct scene s;
+        open_ps(&s, ps, ps >= HOMES);
+        propose(&s, 0, GENERATION, ONLY(1));
+        assert_true(find(&s, ACTION_BREACH) >= 0);
+        close_scene(&s);
+    }
+}
+
 static void a_follower_gives_its_values_to_those_that_read_them(void **state)
 {
     const struct message join = {.type = MESSAGE_JOIN, .generation = GENERATION};
@@ -372,6 +421,91 @@ static void a_follower_gives_its_values_to_those_that_read_them(void **state)
     say(&s, 1, &join);
     assert_true(range_is_empty(last_sent(&s, 1, MESSAGE_VALUES)->range));
     close_scene(&s);
+}
+
+/* ---- each lie of net/messages.def ---- */
+
+enum moment { JOINS, COMPUTES, SAVES, WAITS, STANDS_IN, TAKES_IN, MOMENTS };
+
+/* Of whoever leads: ps/0 has made its snapshot, the others are to. */
+static void save(struct scene *s)
+{
+    static const uint64_t numbers[WORKERS * LEDGER_NUMBERS];
+    assert_true(worker_role_save(s->role, &s->out));
+    say(s, 0,
+        &(struct message){.type = MESSAGE_SNAPSHOT,
+                          .generation = GENERATION,
+                          .snapshot.tag = last_sent(s, 0, MESSAGE_SAVE)->save.tag,
+                          .body = numbers,
+                          .body_bytes = sizeof numbers});
+    assert_non_null(last_sent(s, 1, MESSAGE_SAVE));
+}
+
+static void open_at(struct scene *s, enum moment moment, int task)
+{
+    (moment == JOINS ? open_worker : open_computing)(s, task);
+    if (moment == SAVES && task == 0) save(s);
+    if (moment >= WAITS) s->role->ops->done(s->role, ACTION_COMPUTE, OK, "", &s->out);
+    if (moment < STANDS_IN) return;
+    lose(s, 1);
+    say_gone(s, ONLY(1));
+    if (moment != TAKES_IN) return;
+    meet(s, 1);
+    say_state(s, 1, PS_EMPTY);
+    pass(s, TICK_MS);
+}
+
+static void fail_lie(const struct lie *lie, int peer, const char *wrong)
+{
+    char text[LIE_TEXT_MAX];
+    fail_msg("%s, by %d: %s", lie_show(lie, text), peer, wrong);
+}
+
+/* It is told of, and then the role goes on as long as it takes to miss one. */
+static void lie_to(struct scene *s, const struct lie *lie, int peer, unsigned sender,
+                   const char *(*check)(const struct role *))
+{
+    struct message m = {
+        .type = lie->type, .task = (uint32_t)peer, .job = s->peers, .generation = GENERATION};
+    const bool is_told_of = lie->field < MESSAGE_PLACES && !lie_is_allowed(lie, sender);
+    const char *wrong;
+    lie_into(&m, lie);
+    say(s, peer, &m);
+    if (is_told_of && find(s, ACTION_BREACH) < 0 && find(s, ACTION_END) < 0)
+        fail_lie(lie, peer, "is not told of");
+    if ((wrong = check(s->role))) fail_lie(lie, peer, wrong);
+    pass(s, 2 * GONE_MS);
+    if ((wrong = check(s->role))) fail_lie(lie, peer, wrong);
+}
+
+static void no_lie_of_a_ps_makes_a_worker_unsound(void **state)
+{
+    uint64_t all = 0;
+    for (struct lie lie = {0}; lies_next(&lie);)
+        for (int i = 0; i < MOMENTS * PS_COUNT * WORKERS; i++) {
+            struct scene s;
+            const int ps = i / MOMENTS % PS_COUNT;
+            if (all++ % EVERY || (i % MOMENTS >= STANDS_IN && ps == 1))
+                continue; /* it is not heard */
+            open_at(&s, (enum moment)(i % MOMENTS), i / MOMENTS / PS_COUNT);
+            lie_to(&s, &lie, ps, FROM_PS, worker_role_check);
+            close_scene(&s);
+        }
+}
+
+static void no_lie_of_a_worker_makes_a_ps_unsound(void **state)
+{
+    uint64_t all = 0;
+    for (struct lie lie = {0}; lies_next(&lie);)
+        for (int i = 0; i < PS_COUNT * WORKERS; i++) {
+            struct scene s;
+            const int ps = i % PS_COUNT, worker = i / PS_COUNT;
+            if (all++ % EVERY) continue;
+            open_ps(&s, ps, ps >= HOMES);
+            lie_to(&s, &lie, worker, worker ? FROM_WORKER : FROM_WORKER | FROM_CHIEF,
+                   ps_role_check);
+            close_scene(&s);
+        }
 }
 
 static void each_other_ps_than_ps_0_is_one_of_two(void **state)
@@ -409,7 +543,11 @@ int main(void)
         cmocka_unit_test(never_are_both_gone_nor_ps_0_nor_at_the_word_of_another_ps),
         cmocka_unit_test(when_both_have_come_back_empty_all_begin_again),
         cmocka_unit_test(ps_0_tells_all_what_the_chief_says_and_forgets_it_with_the_generation),
+        cmocka_unit_test(ps_0_does_without_no_ps_that_nobody_else_holds),
+        cmocka_unit_test(another_ps_does_without_nobody),
         cmocka_unit_test(a_follower_gives_its_values_to_those_that_read_them),
+        cmocka_unit_test(no_lie_of_a_ps_makes_a_worker_unsound),
+        cmocka_unit_test(no_lie_of_a_worker_makes_a_ps_unsound),
         cmocka_unit_test(each_other_ps_than_ps_0_is_one_of_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

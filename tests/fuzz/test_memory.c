@@ -3,7 +3,8 @@
  *
  * The hostile worker is this process: it comes again and again, says what a seed draws, writes all
  * over what it maps, and the ps and the chief train on. The hostile ps is one whose thread writes
- * over all that it shares with a worker: nobody's process dies of it, or stays.
+ * over all that it shares with a worker: nobody's process dies of it, or stays. So it is with a ps
+ * that follows another one, too (core/base/replicas.h).
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -40,14 +41,18 @@ enum {
     PATIENCE_MS = 5 * 60 * 1000, /* of this test */
     EXIT_FINE = 0,
     EXIT_WRONG = 3,
-    TASKS = 3, /* ps/0, worker/0, worker/1 */
+    HELD_TWICE = 3, /* ps, of which the last one follows the one before, */
+    TWICE = 4,      /* in kinds of jobs from this one on, which are otherwise as those before */
+    KINDS = 6,
+    TASKS_MAX = HELD_TWICE + JOB_WORKERS, /* ps/0, ..., worker/0, worker/1 */
 };
 
 struct scene {
-    char ps_host[ADDRESS_MAX], ps_hosts[ADDRESS_MAX + 2];
-    int listens; /* descriptor */
+    int ps_count;
+    int listens[HELD_TWICE]; /* descriptors */
+    char ps_host[HELD_TWICE][ADDRESS_MAX], ps_hosts[HELD_TWICE * (ADDRESS_MAX + 4)];
     struct spec spec;
-    const char *at_ps[1], *at_worker[2];
+    const char *at_ps[HELD_TWICE], *at_worker[2];
     uint64_t limit_ms;
     int log; /* where processes write what they log */
 };
@@ -57,25 +62,40 @@ static void open_scene(struct scene *s, uint8_t kind, uint64_t limit_ms)
     *s = (struct scene){
         .spec = *job_spec(kind), .log = memfd_create("log", 0), .limit_ms = limit_ms};
     s->spec.train.last_step = LAST_STEP;
-    assert_int_equal(address_reserve("127.0.0.1:0", s->ps_host, &s->listens), OK);
-    snprintf(s->ps_hosts, sizeof s->ps_hosts, "\"%s\"", s->ps_host);
-    s->at_ps[0] = s->ps_host;
+    s->spec.placement.is_held_twice = kind >= TWICE;
+    s->ps_count = kind >= TWICE ? HELD_TWICE : 1;
+    for (int i = 0; i < s->ps_count; i++) {
+        const size_t used = strlen(s->ps_hosts);
+        assert_int_equal(address_reserve("127.0.0.1:0", s->ps_host[i], &s->listens[i]), OK);
+        snprintf(s->ps_hosts + used, sizeof s->ps_hosts - used, "%s\"%s\"", i ? ", " : "",
+                 s->ps_host[i]);
+        s->at_ps[i] = s->ps_host[i];
+    }
     s->at_worker[0] = "a:1";
     s->at_worker[1] = "b:1";
 }
 
 static void close_scene(struct scene *s)
 {
-    close(s->listens);
+    for (int i = 0; i < s->ps_count; i++) close(s->listens[i]);
     close(s->log);
 }
+
+/* Of a ps that is hostile: what it shares with worker/1 */
+static struct scribbled {
+    struct shm_control *control;
+    struct link_windows windows;
+    pthread_t thread;
+    uint64_t key; /* 0: none is */
+    int ps;
+} hostile;
 
 /* ---- processes ---- */
 
 static struct cluster_spec cluster_of(const struct scene *s, enum job job, int task)
 {
     struct cluster_spec c = job_cluster(job, task);
-    c.hosts[JOB_PS].at = (const char **)s->at_ps;
+    c.hosts[JOB_PS] = (struct strings){(const char **)s->at_ps, s->ps_count};
     c.hosts[JOB_WORKER].at = (const char **)s->at_worker;
     return c;
 }
@@ -89,19 +109,20 @@ static struct task_options options_of(const struct scene *s, const struct cluste
                                     .step_ms = s->limit_ms,
                                     .end_ms = s->limit_ms,
                                     .restart_ms = s->limit_ms,
+                                    .ps_ms = s->limit_ms,
                                     .stop_ms = s->limit_ms,
                                     .save_ms = s->limit_ms};
     return o;
 }
 
 /* How a task has ended */
-static int run_ps(const struct scene *s, struct loop *loop)
+static int run_ps(const struct scene *s, int task, struct loop *loop)
 {
     char listens[32];
-    const struct cluster_spec c = cluster_of(s, JOB_PS, 0);
+    const struct cluster_spec c = cluster_of(s, JOB_PS, task);
     struct task_options o = options_of(s, &c, loop);
     struct runner_ps *ps = NULL;
-    snprintf(listens, sizeof listens, "fd:%d", s->listens);
+    snprintf(listens, sizeof listens, "fd:%d", s->listens[task]);
     o.listen = listens;
     fuzz_holds(runner_ps_open(&o, job_device(), &ps) == OK, error_text());
     struct task *const tasks[] = {runner_ps_task(ps)};
@@ -126,18 +147,22 @@ static int run_worker(struct scene *s, int task, struct loop *loop)
     return code;
 }
 
-/* i: ps/0, worker/0, worker/1. may_fail: whatever the job comes to, a task ends as tasks do. */
+/* i: ps/0, ..., worker/0, worker/1. may_fail: whatever the job comes to, a task ends as tasks do.
+ */
 static pid_t start(struct scene *s, int i, bool may_fail)
 {
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child) return child;
     struct loop *loop;
-    log_set_task(i == 0 ? "ps/0" : i == 1 ? "worker/0" : "worker/1");
+    char name[TASK_NAME_MAX];
+    const int worker = i - s->ps_count;
+    if (i != hostile.ps) hostile.key = 0;
+    log_set_task(task_name(worker < 0 ? JOB_PS : JOB_WORKER, worker < 0 ? i : worker, name));
     log_set_level(LOG_INFO);
     fuzz_holds(dup2(s->log, STDERR_FILENO) >= 0, "a log");
     fuzz_holds(loop_open(&loop) == OK, error_text());
-    const int code = i == 0 ? run_ps(s, loop) : run_worker(s, i - 1, loop);
+    const int code = worker < 0 ? run_ps(s, i, loop) : run_worker(s, worker, loop);
     loop_close(loop);
     const bool is_fine = may_fail || code == EXIT_DONE || code == EXIT_NUMBER;
     if (!is_fine) fprintf(stderr, "ended with %d\n", code);
@@ -178,6 +203,7 @@ struct visitor {
     struct cluster_spec cluster;
     struct runner_worker *like; /* it could be this one, which never runs */
     struct peer_place place;
+    int ps; /* that it visits */
     struct link_windows expected;
     struct peer_link peer;
     char shm[ADDRESS_MAX]; /* where the ps listens over it; "" not known */
@@ -364,7 +390,8 @@ static void come(struct visitor *v, const struct scene *s)
 {
     const struct transport *t = v->shm[0] ? &transport_shm : &transport_tcp;
     v->peer = (struct peer_link){0};
-    if (t->connect(v->loop, v->shm[0] ? v->shm : s->ps_host, &visitor_events, v, &v->peer.link))
+    if (t->connect(v->loop, v->shm[0] ? v->shm : s->ps_host[v->ps], &visitor_events, v,
+                   &v->peer.link))
         v->peer.link = NULL;
     else
         link_expect(v->peer.link, &v->expected);
@@ -397,9 +424,9 @@ static void measure(struct scene *s, struct visitor *v)
     const struct runner_worker_options o = {
         .task = options_of(s, &v->cluster, v->idle), .spec = &s->spec, .device = job_device()};
     assert_int_equal(runner_worker_open(&o, &v->like), OK);
-    const struct window block = {.bytes = runner_worker_block_bytes(v->like, 0)};
-    v->expected = (struct link_windows){
-        block, block, {.bytes = rows_window_bytes(&v->like->session.rows, 0)}};
+    const struct window block = {.bytes = runner_worker_block_bytes(v->like, v->ps)};
+    const size_t rows = v->ps ? 0 : rows_window_bytes(&v->like->session.rows, 0);
+    v->expected = (struct link_windows){block, block, {.bytes = rows}};
 }
 
 /* For which the ps waits. */
@@ -413,19 +440,23 @@ static void hear_end(struct visitor *v, const struct scene *s)
 static int visits_of(uint8_t kind, uint64_t seed)
 {
     struct scene s;
-    struct visitor v = {.key = random_key(seed, "memory")};
+    struct visitor v = {.key = random_key(seed, "memory"),
+                        .ps = kind < TWICE ? 0 : HELD_TWICE - 1 - (int)(seed % 2)};
     open_scene(&s, kind, LIMIT_MS);
     assert_int_equal(loop_open(&v.loop), OK);
     assert_int_equal(loop_open(&v.idle), OK);
     /* Before there are threads: one of them may hold a lock of the allocator, which then nobody
      * gives back in a child. */
-    pid_t children[] = {start(&s, 0, false), start(&s, 1, false)};
+    pid_t children[HELD_TWICE + 1];
+    for (int i = 0; i <= s.ps_count; i++) children[i] = start(&s, i, false);
+    pid_t *const chief = &children[s.ps_count];
     measure(&s, &v);
     v.place = job_place(JOB_WORKER, 1);
     v.place.ps_hosts = s.ps_hosts;
     const uint64_t since_ms = clock_ms();
-    while (!has_ended(&s, &children[1], since_ms)) visit(&v, &s);
-    while (!has_ended(&s, &children[0], since_ms)) hear_end(&v, &s);
+    while (!has_ended(&s, chief, since_ms)) visit(&v, &s);
+    for (int i = 0; i < s.ps_count; i++)
+        while (!has_ended(&s, &children[i], since_ms)) hear_end(&v, &s);
     leave(&v);
     runner_worker_close(v.like);
     loop_close(v.idle);
@@ -448,17 +479,11 @@ static void try_kind(uint8_t kind)
 static void a_worker_that_writes_over_shared_memory_stops_nobody(void **state)
 {
     (void)state;
-    for (uint8_t kind = 0; kind < 4; kind++) try_kind(kind);
+    /* The last kind is synchronous: at the other ps it would be waited for. */
+    for (uint8_t kind = 0; kind < KINDS - 1; kind++) try_kind(kind);
 }
 
 /* ---- a hostile ps ---- */
-
-static struct scribbled {
-    struct shm_control *control;
-    struct link_windows windows;
-    pthread_t thread;
-    uint64_t key;
-} hostile;
 
 static const char WRITES_OVER[] = "writes over what it shares with worker/1";
 
@@ -514,17 +539,19 @@ err __wrap_link_share(struct link *link, const struct link_windows *windows)
 
 static void a_ps_that_writes_over_shared_memory_stops_no_process(void **state)
 {
-    enum { SEEDS = 3, KINDS = 4 };
+    enum { SEEDS = 3 };
     bool has_written[KINDS] = {0};
     (void)state;
     for (uint64_t seed = 0; seed < KINDS * SEEDS; seed++) {
         struct scene s;
-        pid_t children[TASKS];
+        pid_t children[TASKS_MAX];
         open_scene(&s, (uint8_t)(seed % KINDS), SHORT_LIMIT_MS);
+        const int tasks = s.ps_count + JOB_WORKERS;
         const uint64_t since_ms = clock_ms();
         hostile.key = random_key(seed, "ps");
-        for (int i = 0; i < TASKS; i++) children[i] = start(&s, i, true);
-        for (int i = 0; i < TASKS; i++)
+        hostile.ps = s.ps_count == 1 ? 0 : HELD_TWICE - 1 - (int)(seed / KINDS % 2);
+        for (int i = 0; i < tasks; i++) children[i] = start(&s, i, true);
+        for (int i = 0; i < tasks; i++)
             while (!has_ended(&s, &children[i], since_ms)) usleep(1000);
         char *text = log_of(&s);
         has_written[seed % KINDS] |= strstr(text, WRITES_OVER) != NULL;

@@ -9,6 +9,7 @@
 #include "cmd/export/given.h"
 #include "cmd/serve/bytes_values.h"
 #include "cmd/serve/not_numbers.h"
+#include "core/data/columns/column.h"
 #include "core/data/columns/decimal.h"
 #include "core/data/formats/example.h"
 #include "core/data/formats/json_cells.h"
@@ -910,13 +911,22 @@ void taken_rows_free(struct taken_rows *t)
     *t = (struct taken_rows){0};
 }
 
-static err read_body(struct intake *in, struct body *b, struct taken_rows *ret)
+/* A few bytes may be an image that takes seconds. Photographs have some 8 pixels for each of their
+ * bytes, in ten passes. */
+static int64_t pixels_for(size_t bytes)
+{
+    enum { LEAST = 1 << 22, OF_BYTE = 256 };
+    return LEAST + OF_BYTE * (int64_t)bytes;
+}
+
+static err read_body(struct intake *in, struct body *b, size_t bytes, struct taken_rows *ret)
 {
     struct reading *reading;
     TRY(make_room(in, b->count, ret));
     ret->is_columnar = b->columns.json != NULL;
     if (!in->all) return read_numbers(in, b, ret);
     TRY(take_reading(in, &reading));
+    columns_limit_pixels(reading->columns, pixels_for(bytes));
     const err e = read_cells(in, reading, b, ret);
     give_reading(in, reading);
     return e;
@@ -936,7 +946,7 @@ int intake_read(struct intake *in, enum intake_form form, const char *body, size
         e = fail(ERR_INPUT, "%lld rows: at most %lld (--max_rows)", (long long)b.count,
                  (long long)rows_max);
     }
-    if (!e) e = read_body(in, &b, ret);
+    if (!e) e = read_body(in, &b, bytes, ret);
     if (e) taken_rows_free(ret);
     free(b.lanes);
     json_decref(b.json);

@@ -102,6 +102,7 @@ struct column_maker {
     bool loses_weight; /* an id of a row had a weight other than 1, and it takes none */
     bool awaits_cell;  /* no row so far has its cell, and one of them must */
     bool is_trained_on;
+    int64_t *pixels_left; /* of images (core/data/images/image.h); NULL: any number */
 };
 
 struct column_context {
@@ -205,6 +206,10 @@ const struct column *columns_made(const struct columns *, int *ret_count);
  */
 err columns_make(struct columns *, const struct row_reader *, const struct row *, void *const *to,
                  int64_t at);
+
+/* The next rows are somebody's whose images may have so many pixels, each pass over them counted.
+ */
+void columns_limit_pixels(struct columns *, int64_t pixels);
 
 /* Of the rows so far: whether a column that has weights has seen none, a label no positive word, or
  * one that some row must have no cell. */

@@ -75,6 +75,7 @@ struct columns {
         *positive; /* of labels, of which one must be it, and none has been; NULL: none must */
     struct column_maker *makers; /* [maker_count] */
     int maker_count;
+    int64_t pixels_left;
     struct arena arena; /* names of columns, and all that makers have */
 };
 
@@ -261,6 +262,12 @@ void columns_free(struct columns *c)
 {
     if (c) arena_free(&c->arena);
     free(c);
+}
+
+void columns_limit_pixels(struct columns *c, int64_t pixels)
+{
+    c->pixels_left = pixels;
+    for (int i = 0; i < c->maker_count; i++) c->makers[i].pixels_left = &c->pixels_left;
 }
 
 const struct column *columns_made(const struct columns *c, int *ret_count)

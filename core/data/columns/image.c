@@ -109,12 +109,12 @@ static err make(struct column_maker *m, const struct cell *cells, void *to)
 {
     const struct attributes *a = m->attributes;
     const struct cell_word bytes = bytes_of(&cells[m->cell]);
-    struct picture picture = {.channels = a->channels};
+    struct picture picture = {.channels = a->channels, .left = m->pixels_left};
     if (bytes.length == 0) return fail(ERR_INPUT, "expected an image, got none");
     if (a->raw) return copy_raw(bytes, &m->made.shape, to);
     TRY(picture_decode((const uint8_t *)bytes.text, bytes.length, &picture));
     const err e = place(&picture, a->resize, &m->made.shape, to);
-    free(picture.at);
+    picture_free(&picture);
     return e;
 }
 

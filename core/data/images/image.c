@@ -2,6 +2,7 @@
 #include "core/data/images/image.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +17,40 @@ err picture_check_size(int64_t y, int64_t x)
                 y, x, PICTURE_SIDE_MAX, PICTURE_PIXELS_MAX);
 }
 
+static pthread_mutex_t large = PTHREAD_MUTEX_INITIALIZER;
+
+bool picture_pass(const struct picture *p)
+{
+    if (!p->left) return true;
+    const bool may_be = p->y * p->x <= *p->left;
+    if (may_be) *p->left -= p->y * p->x;
+    return may_be;
+}
+
+static err check_left(const struct picture *p)
+{
+    if (picture_pass(p)) return OK;
+    return fail(ERR_INPUT, "%" PRId64 " x %" PRId64 " pixels, where %" PRId64 " are left", p->y,
+                p->x, *p->left);
+}
+
 err picture_new(struct picture *p)
 {
+    TRY(check_left(p));
+    p->is_the_large_one = p->y * p->x > PICTURE_LARGE_PIXELS;
+    if (p->is_the_large_one) pthread_mutex_lock(&large);
     p->at = malloc((size_t)(p->y * p->x * p->channels));
     return p->at ? OK
                  : fail(ERR_MEMORY, "no memory for an image of %" PRId64 " x %" PRId64 " pixels",
                         p->y, p->x);
+}
+
+void picture_free(struct picture *p)
+{
+    free(p->at);
+    p->at = NULL;
+    if (p->is_the_large_one) pthread_mutex_unlock(&large);
+    p->is_the_large_one = false;
 }
 
 const struct picture_kind *picture_kind_of(const uint8_t *bytes, size_t count)
@@ -43,10 +72,10 @@ err picture_decode(const uint8_t *bytes, size_t count, struct picture *ret)
     if (!kind->decode)
         return fail(ERR_INPUT, "a %s file: this dtrain was built without %s (Debian's %s)",
                     kind->name, kind->library, kind->package);
-    struct picture p = {.channels = ret->channels};
+    struct picture p = {.channels = ret->channels, .left = ret->left};
     const err e = kind->decode(bytes, count, &p);
     if (e) {
-        free(p.at);
+        picture_free(&p);
         return fail_prefix(e, "%s", kind->name);
     }
     *ret = p;

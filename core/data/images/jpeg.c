@@ -18,6 +18,8 @@ struct jpeg_reading {
     jmp_buf out;
     char why[JMSG_LENGTH_MAX];
     uint8_t *inks; /* a row of cyan, magenta, yellow, black; NULL: there are none */
+    const struct picture *picture;
+    int scans; /* that have begun */
 };
 
 static _Noreturn void leave(j_common_ptr jpeg)
@@ -39,8 +41,15 @@ static void hear(j_common_ptr jpeg, int level)
 static void look_at_progress(j_common_ptr jpeg)
 {
     struct jpeg_reading *r = jpeg->client_data;
-    if (r->jpeg.input_scan_number <= PICTURE_SCANS_MAX) return;
-    snprintf(r->why, sizeof r->why, "more than %d scans", PICTURE_SCANS_MAX);
+    const bool is_next = r->jpeg.input_scan_number > r->scans;
+    if (!is_next) return;
+    r->scans = r->jpeg.input_scan_number;
+    if (r->scans > PICTURE_SCANS_MAX)
+        snprintf(r->why, sizeof r->why, "more than %d scans", PICTURE_SCANS_MAX);
+    else if (r->scans > 1 && !picture_pass(r->picture))
+        snprintf(r->why, sizeof r->why, "%d scans, for which no pixels are left", r->scans);
+    else
+        return;
     longjmp(r->out, 1);
 }
 
@@ -90,6 +99,7 @@ static err read_all(struct jpeg_reading *r, const uint8_t *bytes, size_t count, 
     jpeg_create_decompress(&r->jpeg);
     r->jpeg.progress = &r->progress;
     jpeg_mem_src(&r->jpeg, bytes, count);
+    r->picture = p;
     TRY(read_head(r, p));
     return read_pixels(r, p);
 }

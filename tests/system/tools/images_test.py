@@ -128,6 +128,20 @@ class Images(tool.ToolCase):
                 self.assertIn("no format decodes images", self.run_bad("export", f"--checkpoint={name}_run", f"--format={form}",
                                                                        f"--out={form}", "spec.json"))
 
+    def test_a_few_bytes_of_a_client_are_no_large_images(self):
+        """Of one colour they are a thousand times smaller; and what stands in a context is of every row."""
+        told = {**spec({**RECORDS, "file": "files"}, [{**COLUMN, "resize": "stretch"}])}
+        (self.folder / "spec.json").write_text(json.dumps(told))
+        self.assertEqual(self.dtrain("--checkpoint_dir=run", "spec.json").returncode, 0)
+        server = Server(self, "spec.json", "--checkpoint=run")
+        cell = lambda side: {"image/encoded": {"b64": base64.b64encode(png(bytes(side * side), side, side, 1)).decode()}}  # noqa: E731
+        self.assertEqual(server.post("predict", {"instances": [cell(1000)]}, "images")[0], 200)
+        for asked in (("predict", {"instances": [cell(2000)] * 30}), ("classify", {"context": cell(1000), "examples": [{}] * 4000})):
+            status, said = server.post(*asked, "images")
+            self.assertEqual(status, 400, said)
+            self.assertRegex(said["error"], r'instances: row \d+: .*"image".*PNG: \d+ x \d+ pixels, where \d+ are left')
+        self.assertEqual(server.end(), 0)
+
     def served(self, checkpoint, cells):
         server = Server(self, "spec.json", f"--checkpoint={checkpoint}")
         rows = [{"image/encoded": {"b64": base64.b64encode(cell).decode()}} for cell in cells]

@@ -71,7 +71,7 @@ static void files_of_each_kind_are_what_tensorflow_reads(void **state)
         assert_int_equal(p.x, json_integer_value(json_object_get(json, "x")));
         assert_int_equal(p.y * p.x * p.channels * 2, strlen(json_string_value(pixels)));
         assert_pixels(name, p.at, json_string_value(pixels), 0);
-        free(p.at);
+        picture_free(&p);
     }
     json_decref(json);
 }
@@ -94,7 +94,7 @@ static void other_sizes_are_what_tensorflow_makes_of_them(void **state)
         picture_resize(&p, strcmp(how, "crop") ? FIT_STRETCH : FIT_CROP, y, x, got);
         assert_pixels(how, got, json_string_value(json_object_get(size, "pixels")), 1);
     }
-    free(p.at);
+    picture_free(&p);
     json_decref(json);
 }
 
@@ -109,7 +109,7 @@ static err decode(const uint8_t *bytes, size_t count, int channels)
     assert_non_null(exact);
     memcpy(exact, bytes, count);
     const err e = picture_decode(exact, count, &p);
-    if (!e) free(p.at);
+    if (!e) picture_free(&p);
     free(exact);
     return e;
 }
@@ -185,6 +185,38 @@ static void scans_without_end_are_refused(void **state)
     assert_refused_as(bytes + more, "more than 100 scans");
 }
 
+/* As of a client's request, whose bytes say how many pixels its images may have. */
+static err decode_of(size_t bytes, int64_t *left)
+{
+    struct picture p = {.channels = 3, .left = left};
+    const err e = picture_decode(file, bytes, &p);
+    if (!e) picture_free(&p);
+    return e;
+}
+
+static void a_stranger_s_images_have_so_many_pixels_each_pass_counted(void **state)
+{
+    for (int i = 0; kinds[i]; i++) {
+        const size_t bytes = load(kinds[i]);
+        struct picture p = {.channels = 3};
+        int64_t left = INT64_MAX;
+        assert_int_equal(picture_decode(file, bytes, &p), OK);
+        const int64_t pixels = p.y * p.x;
+        picture_free(&p);
+        assert_int_equal(decode_of(bytes, &left), OK);
+        const int64_t taken = INT64_MAX - left;
+        assert_int_equal(taken % pixels, 0);
+        assert_true(strcmp(kinds[i], "progressive.jpg") ? taken == pixels : taken > 2 * pixels);
+        left = taken;
+        assert_int_equal(decode_of(bytes, &left), OK);
+        assert_int_equal(left, 0);
+        assert_int_equal(decode_of(bytes, &left), ERR_INPUT);
+        assert_non_null(strstr(error_text(), "pixels, where 0 are left"));
+        left = taken - 1;
+        assert_int_equal(decode_of(bytes, &left), ERR_INPUT);
+    }
+}
+
 static void put_u32(uint8_t *to, size_t number)
 {
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(number >> (24 - 8 * i));
@@ -230,6 +262,7 @@ int main(void)
         cmocka_unit_test(files_that_are_changed_break_nothing),
         cmocka_unit_test(sizes_that_nobody_has_take_no_memory),
         cmocka_unit_test(scans_without_end_are_refused),
+        cmocka_unit_test(a_stranger_s_images_have_so_many_pixels_each_pass_counted),
         cmocka_unit_test(notes_beside_the_pixels_do_not_count),
         cmocka_unit_test(what_is_no_image_is_said),
     };

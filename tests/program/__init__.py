@@ -1,7 +1,8 @@
 """The program, as tests start it: where it is, what it inherits, and what every test of it shares.
 
 cluster.py starts tasks, lives.py lets them die and live again, named.py those that find each other by a name,
-commands.py runs commands and looks at what they started, hosts.py makes two hosts of one, wire.py speaks to tasks by hand.
+commands.py runs commands and looks at what they started, hosts.py makes two hosts of one, wire.py speaks to tasks by hand,
+asking.py is a hostile client of HTTP, lying.py a hostile server.
 
 meson names the program (DTRAIN_BINARY), how it was built (DTRAIN_SANITIZER) and, by PYTHONPATH, the folder of
 this package; links in folders whose scripts people start by hand do the last for them.

@@ -1,5 +1,5 @@
 """Each kind of message, with numbers at and outside the ends of its ranges, said to real tasks: a ps that waits, one that
-serves and saves again and again, by a worker and by visitors, the port of a chief that feeds others, a worker and a chief whose ps is a
+serves and saves again and again, by a worker and by visitors, ps whose job is resized meanwhile, the port of a chief that feeds others, a worker and a chief whose ps is a
 false one.
 
 Kinds, fields and ranges are those of net/messages.def: what is added there is tried by itself. Nobody may
@@ -11,6 +11,7 @@ import re
 import resource
 import signal
 import socket
+import threading
 
 import garbage_test
 import program
@@ -22,6 +23,7 @@ LOG_BYTES_MAX = 256 << 10  # of a task that hears thousands of lies
 GROWTH_MAX_MB = 64
 LARGEST = 2 ** 64 - 1
 RARELY = 31
+RARE = 50000  # steps
 STRANGERS_MAX = 1024  # of core/cluster/runner/task.h
 DESCRIPTORS = 4 * STRANGERS_MAX
 SOME = 7  # tests/core/cluster/role/test_breaches.c says all of them, to one role
@@ -164,6 +166,44 @@ class Breaches(garbage_test.Strangers):
                 connection.close()
                 connection = None
         self.assert_unharmed(cluster, before)
+
+    def lie_on(self, cluster, name, is_over):
+        """As worker/1, over one connection after the other."""
+        left = itertools.cycle(all_lies(ENDS_OF_WORKER | ENDS_OF_GUEST | {"LEADS"}))
+        for life in itertools.count(1):
+            try:
+                with wire.Connection(cluster.address(name), program.LIMIT_S) as guest:
+                    guest.send("HELLO", greeting(cluster.hosts, "worker", garbage_test.WORKER, incarnation=f"{life:x}"))
+                    state = guest.hear_kind("STATE")
+                    for kind, header, body in itertools.islice(left, SOME if state else 0):
+                        guest.send(kind, body, **{"generation": state.values["generation"], "task": garbage_test.WORKER, **header})
+            except OSError:
+                pass  # it hung up
+            if is_over.wait(program.LOOK_S):
+                return
+
+    def test_ps_whose_job_is_resized_meanwhile(self):
+        self.changes = {**garbage_test.Garbage.changes, "train.checkpoint_dir": os.path.join(str(self.folder), "kept")}
+        changes = {**self.changes, "train.mode": "async", "train.last_step": ENDLESS, "train.log_every_steps": RARE}
+        cluster = self.start(Plan(changes=changes, absent=["worker/1"]), lambda c: "step 1 of" in c.tasks["worker/0"].text())
+        is_over = threading.Event()
+        liars = [threading.Thread(target=self.lie_on, args=(cluster, name, is_over)) for name in ("ps/0", "ps/1")]
+        for liar in liars:
+            liar.start()
+        try:
+            asked = program.run(["scale", "--workers=1", f"--ps_hosts={','.join(cluster.hosts['ps'])}"], self.folder)
+            self.assertRegex(asked.stdout, "^resized to 1 worker, 2 ps at step ", asked.stderr + cluster.story())
+            cluster.wait_until(lambda: re.search(r"resized to .*\n(.|\n)*step \d+ of", cluster.tasks["worker/0"].text()),
+                               "steps of the smaller job")
+        finally:
+            is_over.set()
+            for liar in liars:
+                liar.join()
+        self.assert_unharmed(cluster)
+        self.assertRegex(cluster.tasks["ps/0"].text(), "worker/1(, which)? sent ")
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
+        self.assert_codes(cluster, garbage_test.TERMINATED)
+        self.restore()
 
     def test_a_chief_that_feeds_others(self):
         self.changes = {**garbage_test.Garbage.changes, "train.replication": "in_graph",

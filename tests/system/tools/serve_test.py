@@ -19,6 +19,7 @@ import made
 import model
 import program
 from made import FLOAT, INT64
+from program import asking
 
 NOT_BUILT_IN = "libmicrohttpd    not built in"
 BATCH = 64  # rows of a batch, of both commands, so that all bits are the same
@@ -431,6 +432,18 @@ class Wrong(Serving):
         program.wait_until(lambda: self.can_ask(server), server.story)
         for one in held:
             one.close()
+
+    def test_each_client_is_answered_or_hung_up_on(self):
+        server = self.serve_small("--max_clients=16", "--silence_secs=3", "--max_body_mb=1")
+        seeds = range(300 // program.SLOWER)
+        attack = asking.Attack(server.port, seeds, ["/v1/models/small:predict", "/v1/models/small", "/healthz", "/metrics"],
+                               program.LIMIT_S, json.dumps({"instances": model.ROWS}).encode())
+        self.assertEqual(attack.failures, [], server.story())
+        self.assertGreater(attack.answered, len(seeds) // 4)
+        program.wait_until(lambda: self.can_ask(server), server.story)
+        self.assertLess(len(server.story()), 1 << 16)
+        self.assert_serves(server)
+        self.assert_took_at_most(512 << 10, "serve")
 
     def test_as_many_clients_as_may_be(self):
         """Whatever ulimit -n allows at first: they take no file from who reads the next checkpoint."""

@@ -81,6 +81,7 @@ bool worker_role_outlive(struct role *role, uint64_t generation, struct outbox *
 {
     struct worker_role *w = (struct worker_role *)role;
     if (!generation || !w->lead.is_ours || w->phase >= FINISHING) return false;
+    w->lead.gone.take_part_again = false;
     worker_outlive(w, generation, out);
     return true;
 }

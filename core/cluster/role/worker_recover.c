@@ -118,8 +118,8 @@ void worker_try_lead(struct worker_role *w, struct outbox *out)
 static void yield(struct worker_role *w, struct outbox *out)
 {
     outbox_log(out, "worker/%d leads from now on", worker_chief(w));
-    w->lead.is_ours = w->has_served = false;
-    w->outlived = 0; /* for the other one to say */
+    w->lead.is_ours = false;
+    w->served = w->outlived = w->lead.gone.absent = 0; /* for the other one to say */
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         server_set_setup(&w->servers[ps], NOT_READY);
         w->servers[ps].is_claimed = false;
@@ -199,7 +199,7 @@ void worker_role_hold_lease(struct role *role, struct outbox *out)
 static void choose(struct worker_role *w, const char *why_again, struct outbox *out)
 {
     const struct action_choose choose = {
-        .generation = w->participation != IN_NONE || w->has_served ? w->generation : 0,
+        .generation = w->participation != IN_NONE || w->served ? w->generation : 0,
         .why_again = outbox_text(out, why_again),
     };
     outbox_add_choose(out, choose);
@@ -243,9 +243,10 @@ static void note_choice(const struct worker_role *w, const struct choice *choice
     char empty[TASKS_TEXT_MAX];
     const unsigned long long step = choice->step;
     const unsigned long long lost = w->global_step > step ? w->global_step - step : 0;
-    if (is_any_outlived(w)) {
-        const bool takes_in = w->lead.gone.ps && w->lead.gone.generation == w->outlived;
-        const char *with = takes_in ? "all ps" : "what has been set";
+    if (is_any_outlived(w) || worker_begins_where_it_was(w)) {
+        const char *with = !w->lead.gone.take_part_again ? "what has been set"
+                           : w->lead.gone.absent         ? "all ps that are here"
+                                                         : "all ps";
         char text[64] = "";
         if (lost)
             snprintf(text, sizeof text, ", %llu step%s lost", lost, lost == 1 ? " is" : "s are");
@@ -271,6 +272,7 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
         worker_end(w, exit_code_of(choice->result), choice->text, out);
         return;
     }
+    worker_note_absent(w);
     note_choice(w, choice, out);
     worker_abandon(w, "the ps begin again", out);
     w->generation = choice->generation;
@@ -282,7 +284,7 @@ void worker_role_chosen(struct role *role, const struct choice *choice, struct o
     worker_begin_phase(w, DESCRIBING);
     for (int ps = 0; ps < w->options.ps_count; ps++) {
         server_set_setup(&w->servers[ps], NOT_READY);
-        outbox_add_describe(out, (struct action_describe){ps});
+        if (!worker_is_absent(w, ps)) outbox_add_describe(out, (struct action_describe){ps});
     }
 }
 
@@ -297,11 +299,12 @@ static void fill(struct worker_role *w, int ps, uint64_t array, struct outbox *o
 static void serve_when_ready(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].setup != IS_READY) return;
+        if (w->servers[ps].setup != IS_READY && !worker_is_absent(w, ps)) return;
     worker_begin_phase(w, STARTING);
-    worker_save_first(w, out);
-    w->has_served = true;
+    if (!w->lead.gone.absent) worker_save_first(w, out);
+    w->served = w->generation;
     for (int ps = 0; ps < w->options.ps_count; ps++) {
+        if (worker_is_absent(w, ps)) continue;
         worker_send(w, ps, MESSAGE_SERVE, out);
         server_set_setup(&w->servers[ps], WAS_TOLD);
     }

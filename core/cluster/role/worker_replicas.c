@@ -10,12 +10,13 @@ static int other_of(const struct worker_role *w, int ps)
     return replicas_other(w->options.homes, w->options.ps_count, ps);
 }
 
-/* What a generation was done without ends with it: then all are needed again. */
+/* What a generation was done without ends with it. */
 uint64_t worker_gone(const struct worker_role *w)
 {
-    const bool is_over = w->phase == DESCRIBING || w->phase == STARTING;
-    return !is_over && w->lead.gone.generation == w->servers[0].said.generation ? w->lead.gone.ps
-                                                                                : 0;
+    const uint64_t of = w->lead.gone.generation;
+    const bool begins = w->phase == DESCRIBING || w->phase == STARTING;
+    return of == w->servers[0].said.generation && !(begins && of != w->generation) ? w->lead.gone.ps
+                                                                                   : 0;
 }
 
 bool worker_is_without(const struct worker_role *w, int ps)
@@ -67,8 +68,8 @@ static bool is_to_be_spared(const struct worker_role *w, int ps)
 {
     const struct server *s = &w->servers[ps];
     const uint64_t limit_ms = w->options.limits.ps_ms, now_ms = w->patience.now_ms;
-    const bool may_serve_yet =
-        w->participation != IN_CURRENT && now_ms - w->patience.since_ms < limit_ms;
+    const bool may_serve_yet = !worker_is_absent(w, ps) && w->participation != IN_CURRENT &&
+                               now_ms - w->patience.since_ms < limit_ms;
     if (worker_is_without(w, ps) || !is_held_by_other(w, ps)) return false;
     if (is_empty(w, ps)) return w->phase >= JOINING && !may_serve_yet;
     return s->contact == GONE && now_ms - s->lost_ms >= limit_ms;
@@ -109,6 +110,50 @@ void worker_watch_replicas(struct worker_role *w, struct outbox *out)
         propose(w, gone, out);
     else
         take_in_again(w, out);
+}
+
+/* ---- a generation begins without one that is gone ---- */
+
+/* What is begun from is the checkpoint that all were held for. */
+bool worker_begins_where_it_was(const struct worker_role *w)
+{
+    return w->outlived && (!w->served || w->served == w->outlived);
+}
+
+static bool may_be_absent(const struct worker_role *w, int ps)
+{
+    const struct server *s = &w->servers[ps];
+    const int other = other_of(w, ps);
+    const bool is_gone =
+        s->contact == GONE && w->patience.now_ms - s->lost_ms >= w->options.limits.ps_ms;
+    return worker_begins_where_it_was(w) && is_gone && other != NOBODY &&
+           w->servers[other].contact == KNOWN;
+}
+
+bool worker_can_begin(const struct worker_role *w)
+{
+    for (int ps = 0; ps < w->options.ps_count; ps++)
+        if (w->servers[ps].contact != KNOWN && !may_be_absent(w, ps)) return false;
+    return true;
+}
+
+/* One that stays away long enough is no news. */
+void worker_watch_beginning(struct worker_role *w, struct outbox *out)
+{
+    const bool waits = w->phase == HOLDING && !w->saving.awaits_folder && !worker_knows_all(w);
+    if (w->lead.is_ours && waits && worker_can_begin(w)) worker_settle(w, out);
+}
+
+bool worker_is_absent(const struct worker_role *w, int ps)
+{
+    return replicas_have(w->lead.gone.absent, ps);
+}
+
+void worker_note_absent(struct worker_role *w)
+{
+    w->lead.gone.absent = 0;
+    for (int ps = 1; ps < w->options.ps_count; ps++)
+        if (may_be_absent(w, ps)) w->lead.gone.absent |= UINT64_C(1) << ps;
 }
 
 /* ---- all hear of it ---- */

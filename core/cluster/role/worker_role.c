@@ -66,7 +66,7 @@ void worker_end(struct worker_role *w, int code, const char *text, struct outbox
 bool worker_role_awaits(const struct role *role, int ps)
 {
     const struct worker_role *w = (const struct worker_role *)role;
-    return w->verdict.is_told && !w->servers[ps].knows_end && !worker_is_without(w, ps);
+    return w->verdict.is_told && !w->servers[ps].knows_end;
 }
 
 void worker_begin_phase(struct worker_role *w, enum worker_phase phase)
@@ -128,7 +128,7 @@ static bool all_will_serve(const struct worker_role *w)
 static bool is_any_claimed(const struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++)
-        if (w->servers[ps].is_claimed) return true;
+        if (w->servers[ps].is_claimed && w->servers[ps].contact != GONE) return true;
     return false;
 }
 
@@ -162,7 +162,7 @@ void worker_settle(struct worker_role *w, struct outbox *out)
         worker_abandon(w, "a ps was lost", out);
         if (w->lead.is_ours) worker_make_way(w, out);
     }
-    if (worker_knows_all(w) && worker_is_chief(w) && !is_any_claimed(w) && !all_will_serve(w))
+    if (worker_is_chief(w) && worker_can_begin(w) && !is_any_claimed(w) && !all_will_serve(w))
         worker_recover(w, out);
 }
 
@@ -607,7 +607,8 @@ void worker_lose(struct worker_role *w, int ps, struct outbox *out)
     s->push.unheard = 0;
     patience_renew(&w->patience);
     if (ps == 0) worker_forget_resize(w); /* which it tells whoever asked for it */
-    if (w->phase == DESCRIBING || w->phase == STARTING) worker_begin_phase(w, HOLDING);
+    if ((w->phase == DESCRIBING || w->phase == STARTING) && !worker_is_absent(w, ps))
+        worker_begin_phase(w, HOLDING);
     if (s->shard_phase != NO_SHARD) worker_abandon(w, "a ps was lost", out);
 }
 
@@ -655,6 +656,7 @@ static void on_tick(struct role *role, uint64_t now_ms, struct outbox *out)
     worker_watch_resize(w, out);
     worker_watch_change(w, out);
     worker_watch_replicas(w, out);
+    worker_watch_beginning(w, out);
     worker_watch(w, out);
 }
 

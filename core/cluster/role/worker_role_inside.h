@@ -179,6 +179,8 @@ struct worker_lead {
     struct {
         uint64_t ps, generation; /* that is done without these, bit by bit, as ps/0 says */
         uint64_t again_ms;       /* is_ours: not before then are they taken in again */
+        uint64_t absent; /* is_ours: these take no part in what it brings to serve, bit by bit */
+        bool take_part_again; /* is_ours: for which the last generation was outlived */
     } gone;
 };
 
@@ -219,7 +221,8 @@ struct worker_role {
     uint64_t global_step; /* as ps/0 said last */
     uint64_t first_step, staleness;
     int arrays;      /* chief: that a ps which wants values is to be brought */
-    bool has_served; /* chief: SERVE has gone out: there may be steps that can be lost */
+    uint64_t served; /* chief: for which generation SERVE has gone out last: there may be steps of
+                        it that can be lost; 0: none */
     struct saving saving;
     struct resizing resizing;
     struct changing changing;
@@ -321,6 +324,13 @@ bool worker_is_without(const struct worker_role *, int ps);
 bool worker_stands_in(const struct worker_role *, int ps); /* it follows one that is done without */
 /* It need not be there, or serve what others do: so it is, or will be. */
 bool worker_is_spared(const struct worker_role *, int ps);
+/* Chief: another generation begins from a checkpoint of the last step. */
+bool worker_begins_where_it_was(const struct worker_role *);
+/* And all that it needs are here: then it may begin without one whose other is. */
+bool worker_can_begin(const struct worker_role *);
+void worker_watch_beginning(struct worker_role *, struct outbox *);
+bool worker_is_absent(const struct worker_role *, int ps); /* of what begins */
+void worker_note_absent(struct worker_role *);
 void worker_watch_replicas(struct worker_role *, struct outbox *);
 void worker_heard_gone(struct worker_role *, int ps, const struct message *, struct outbox *);
 

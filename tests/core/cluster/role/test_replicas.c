@@ -310,6 +310,80 @@ static void when_both_have_come_back_empty_all_begin_again(void **state)
     close_scene(&s);
 }
 
+/* It is begun from a checkpoint of this step. */
+static void choose(struct scene *s, uint64_t generation, uint64_t step)
+{
+    const struct choice choice = {
+        .text = "", .generation = generation, .step = step, .is_saved = true, .arrays = 1};
+    outbox_empty(&s->out);
+    worker_role_chosen(s->role, &choice, &s->out);
+}
+
+static bool is_described(const struct scene *s, int ps)
+{
+    for (int i = 0; i < s->out.count; i++)
+        if (s->out.at[i].type == ACTION_DESCRIBE && s->out.at[i].describe.ps == ps) return true;
+    return false;
+}
+
+static void one_that_dies_as_all_begin_again_where_they_were_is_done_without(void **state)
+{
+    enum { FIRST = GENERATION + 1, SECOND };
+    for (int victim = 1; victim < PS_COUNT; victim++) {
+        const int other = PS_COUNT - victim, here[] = {0, other};
+        struct scene s;
+        open_computing(&s, 0);
+        outbox_empty(&s.out);
+        assert_true(worker_role_outlive(s.role, GENERATION, &s.out));
+        assert_true(find(&s, ACTION_CHOOSE) >= 0);
+        choose(&s, FIRST, 0);
+        for (int ps = 0; ps < PS_COUNT; ps++) assert_true(is_described(&s, ps));
+        lose(&s, victim);
+        pass(&s, GONE_MS - TICK_MS);
+        assert_int_equal(find(&s, ACTION_CHOOSE), -1);
+        pass(&s, TICK_MS);
+        assert_true(find(&s, ACTION_CHOOSE) >= 0);
+        choose(&s, SECOND, 0);
+        for (int ps = 0; ps < PS_COUNT; ps++) assert_int_equal(is_described(&s, ps), ps != victim);
+        for (int i = 0; i < 2; i++)
+            say(&s, here[i],
+                &(struct message){
+                    .type = MESSAGE_READY, .generation = SECOND, .ready.outcome = READY_RESTORED});
+        assert_non_null(last_sent(&s, 0, MESSAGE_SERVE));
+        assert_non_null(last_sent(&s, other, MESSAGE_SERVE));
+        assert_null(last_sent(&s, victim, MESSAGE_SERVE));
+        for (int i = 0; i < 2; i++)
+            say(&s, here[i],
+                &(struct message){.type = MESSAGE_STATE,
+                                  .generation = SECOND,
+                                  .state = {.state = PS_SERVING, .last_step = LAST_STEP}});
+        assert_int_equal(last_sent(&s, 0, MESSAGE_LEADS)->leads.gone, ONLY(victim));
+        say(&s, 0,
+            &(struct message){
+                .type = MESSAGE_LEADS, .generation = SECOND, .leads = {.gone = ONLY(victim)}});
+        assert_true(worker_role_is_without(s.role, victim));
+        assert_non_null(last_sent(&s, other, MESSAGE_JOIN));
+        assert_int_equal(s.out.at[find(&s, ACTION_STAND_IN)].stand_in.gone, ONLY(victim));
+        close_scene(&s);
+    }
+}
+
+/* It may be back with the steps that they would lose. */
+static void one_that_dies_as_all_go_back_is_waited_for(void **state)
+{
+    struct scene s;
+    open_computing(&s, 0);
+    for (int ps = 1; ps < PS_COUNT; ps++) lose(&s, ps);
+    for (int ps = 1; ps < PS_COUNT; ps++) meet(&s, ps);
+    say_state(&s, 1, PS_EMPTY);
+    say_state(&s, 2, PS_EMPTY);
+    choose(&s, GENERATION + 1, 0);
+    lose(&s, 2);
+    pass(&s, 10 * GONE_MS);
+    assert_int_equal(find(&s, ACTION_CHOOSE), -1);
+    close_scene(&s);
+}
+
 /* ---- a ps ---- */
 
 static void open_ps(struct scene *s, int task, bool follows)
@@ -542,6 +616,8 @@ int main(void)
         cmocka_unit_test(what_one_that_is_done_without_says_counts_for_nothing),
         cmocka_unit_test(never_are_both_gone_nor_ps_0_nor_at_the_word_of_another_ps),
         cmocka_unit_test(when_both_have_come_back_empty_all_begin_again),
+        cmocka_unit_test(one_that_dies_as_all_begin_again_where_they_were_is_done_without),
+        cmocka_unit_test(one_that_dies_as_all_go_back_is_waited_for),
         cmocka_unit_test(ps_0_tells_all_what_the_chief_says_and_forgets_it_with_the_generation),
         cmocka_unit_test(ps_0_does_without_no_ps_that_nobody_else_holds),
         cmocka_unit_test(another_ps_does_without_nobody),

@@ -47,7 +47,7 @@ static err infer(struct node *node, struct arena *arena)
     const struct window2d *w = &conv.window;
     TRY(layer_infer_kernel(node, arena, "kernel",
                            &(struct shape){4, {w->kernel_y, w->kernel_x, a->filters, x->dim[3]}}));
-    return layer_infer_bias(node, arena, a->filters);
+    return layer_infer_bias(node, arena, "bias", a->filters);
 }
 
 static size_t prepared_bytes(const struct node *node, struct device *d)

@@ -63,7 +63,7 @@ static err infer(struct node *node, struct arena *arena)
         TRY(shape_check(&node->saved[BETWEEN].shape));
         TRY(layer_infer_kernel(node, arena, "pointwise_kernel", &pointwise));
     }
-    return layer_infer_bias(node, arena, outputs);
+    return layer_infer_bias(node, arena, "bias", outputs);
 }
 
 /* The product over all channels: rows are pixels. */

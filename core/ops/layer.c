@@ -36,11 +36,11 @@ err layer_infer_kernel(struct node *node, struct arena *arena, const char *name,
     return node_add_initialized(node, arena, &param, &layer->kernel_initializer);
 }
 
-err layer_infer_bias(struct node *node, struct arena *arena, int64_t outputs)
+err layer_infer_bias(struct node *node, struct arena *arena, const char *name, int64_t outputs)
 {
     const struct layer *layer = layer_of(node);
     const struct param param = {
-        .name = "bias", .shape = {1, {outputs}}, .regularizer = layer->bias_regularizer};
+        .name = name, .shape = {1, {outputs}}, .regularizer = layer->bias_regularizer};
     if (layer->use_bias) TRY(node_add_initialized(node, arena, &param, &layer->bias_initializer));
 
     node->output.is_shares = layer_activation(node) == ACTIVATION_SIGMOID;
@@ -52,7 +52,7 @@ err layer_infer_bias(struct node *node, struct arena *arena, int64_t outputs)
 err layer_infer(struct node *node, struct arena *arena, const struct shape *kernel)
 {
     TRY(layer_infer_kernel(node, arena, "kernel", kernel));
-    return layer_infer_bias(node, arena, kernel->dim[kernel->rank - 1]);
+    return layer_infer_bias(node, arena, "bias", kernel->dim[kernel->rank - 1]);
 }
 
 void layer_finish(const struct node *node, struct device *d, float *y)

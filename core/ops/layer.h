@@ -65,7 +65,7 @@ err layer_infer(struct node *, struct arena *, const struct shape *kernel);
 /* The same for a kernel of another name, and as many outputs as are said. Between the two the op
  * may add params of its own: then the bias comes by layer_infer_bias. */
 err layer_infer_kernel(struct node *, struct arena *, const char *name, const struct shape *);
-err layer_infer_bias(struct node *, struct arena *, int64_t outputs);
+err layer_infer_bias(struct node *, struct arena *, const char *name, int64_t outputs);
 
 /* y = activation(y + bias), in rows of outputs */
 void layer_finish(const struct node *, struct device *, float *y);

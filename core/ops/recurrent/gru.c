@@ -34,16 +34,12 @@ static int candidate_of(const struct node *node)
     return r->layer.use_bias ? CANDIDATE_KERNEL : GATES_KERNEL + 1;
 }
 
-/* layer_infer names params kernel and bias: they get the name of their part. */
 static err add_part(struct node *node, struct arena *arena, const char *part, int64_t width)
 {
     const struct steps_of_time s = recurrent_sizes(node);
-    const int first = node->param_count;
-    TRY(layer_infer(node, arena, &(struct shape){2, {s.inputs + s.units, width}}));
-    static const char *const names[] = {"kernel", "bias"};
-    for (int i = first; i < node->param_count; i++)
-        node->param[i].name = arena_format(arena, "%s/%s/%s", node->name, part, names[i - first]);
-    return OK;
+    const struct shape kernel = {2, {s.inputs + s.units, width}};
+    TRY(layer_infer_kernel(node, arena, arena_format(arena, "%s/kernel", part), &kernel));
+    return layer_infer_bias(node, arena, arena_format(arena, "%s/bias", part), width);
 }
 
 static err infer(struct node *node, struct arena *arena)

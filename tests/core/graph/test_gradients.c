@@ -279,6 +279,43 @@ static void gradients_that_nobody_wants_are_left_out(void **state)
     device_close(&device);
 }
 
+/* weights_of: one of the same kind and shapes takes the variables of the first, by their names. */
+static void check_sharing(struct device *device, const struct op *op, const struct op_case *test)
+{
+    struct bench b;
+    json_t *attributes = object_from(test->attributes);
+    bench_open(&b, device, op, attributes, test);
+    json_decref(attributes);
+    struct node again = b.node;
+    again.name = "again";
+    again.param = NULL;
+    again.param_count = again.param_room = 0;
+    again.sharing.of = &b.node;
+    const err e = op->infer(&again, &b.arena);
+    if (e && strstr(error_text(), "its rows are those of its own labels")) {
+        bench_close(&b);
+        return;
+    }
+    if (e) fail_msg("%s: %s", op->object.name, error_text());
+    assert_int_equal(again.param_count, b.node.param_count);
+    assert_true(again.param_count == 0 || again.param == b.node.param);
+    for (int i = 0; i < again.param_count; i++)
+        assert_int_equal(strncmp(again.param[i].name, b.node.name, strlen(b.node.name)), 0);
+    bench_close(&b);
+}
+
+static void variables_of_any_op_may_be_shared(void **state)
+{
+    struct device device = open_device();
+    const struct kind *kind;
+    for (int i = 0; (kind = op_kinds.at(i)); i++) {
+        const struct op *op = kind->descriptor;
+        for (const struct op_case *test = op->cases; test->attributes; test++)
+            check_sharing(&device, op, test);
+    }
+    device_close(&device);
+}
+
 /* Losses */
 
 struct rows_of {
@@ -417,6 +454,7 @@ int main(void)
         ON_EVERY_ISA(every_op_has_the_gradient_of_its_forward_pass),
         ON_EVERY_ISA(every_loss_has_the_gradient_of_its_mean_and_its_sum),
         cmocka_unit_test(gradients_that_nobody_wants_are_left_out),
+        cmocka_unit_test(variables_of_any_op_may_be_shared),
         cmocka_unit_test(every_fused_activation_has_a_case),
         cmocka_unit_test(dropout_draws_a_mask_per_step),
     };

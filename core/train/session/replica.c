@@ -369,7 +369,7 @@ void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)
 }
 
 /* A value that is not finite came with an earlier update and spoils every gradient after it, so
- * values are looked at first. */
+ * values are looked at first. Of what is frozen there is no gradient, or one that nobody reads. */
 const char *replica_not_finite(const struct replica *r, bool *ret_is_gradient)
 {
     struct device *d = r->device;
@@ -378,6 +378,7 @@ const char *replica_not_finite(const struct replica *r, bool *ret_is_gradient)
         for (int i = 0; i < g->param_count; i++) {
             const struct param *p = g->params[i];
             const float *at = pass == 0 ? p->value : p->gradient;
+            if (pass == 1 && p->is_frozen) continue;
             if (d->kernels->all_finite(d, at, param_floats(p))) continue;
             *ret_is_gradient = pass == 1;
             return p->name;

@@ -342,20 +342,17 @@ static void lay_out(struct layout *layout, bool are_frozen)
 
 /* Backward finishes the variable that was created last first: so they lie, and a finished stretch
  * of a block can leave while the rest is still being computed. Where a ps has something, its pushes
- * have something to complete. */
+ * have something to complete: floats of nobody, where it has only what is frozen or tables. */
 static void lay_out_blocks(struct layout *layout)
 {
     lay_out(layout, false);
-    for (int ps = 0; ps < layout->ps_count; ps++)
-        layout->moved_floats[ps] = layout->block_floats[ps];
-    lay_out(layout, true);
-    for (int i = layout->slice_count; i < layout->all_count; i++) {
+    for (int i = 0; i < layout->all_count; i++) {
         int64_t *end = &layout->block_floats[layout->slices[i].ps];
         if (*end == 0) *end = LAYOUT_ALIGN;
     }
     for (int ps = 0; ps < layout->ps_count; ps++)
-        if (layout->moved_floats[ps] == 0 && layout->block_floats[ps] > 0)
-            layout->moved_floats[ps] = LAYOUT_ALIGN;
+        layout->moved_floats[ps] = layout->block_floats[ps];
+    lay_out(layout, true);
 }
 
 /* What is held twice are blocks, which all hear of the same gradients; rows of tables are not. */

@@ -95,7 +95,7 @@ struct layout {
      * tables, up to all_count. */
     struct slice *slices;
     int slice_count, all_count;
-    /* [all_ps], multiples of LAYOUT_ALIGN; none is empty where there are rows of tables */
+    /* [all_ps], multiples of LAYOUT_ALIGN; none is empty where there is a slice */
     int64_t *block_floats;
     int64_t *moved_floats; /* [all_ps] at the front of the blocks, of which there are gradients: a
                               multiple, too, and of no block that is not empty 0 */

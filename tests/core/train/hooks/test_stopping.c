@@ -187,6 +187,22 @@ static void without_it_the_run_stops_well_and_nothing_spoilt_leaves(void **state
     for (int64_t i = 0; i < floats; i++) assert_true(rig->gradients[i] == 0.0f);
 }
 
+/* What lies where its gradient would be is anything. */
+static void a_frozen_variable_is_not_the_one_that_is_named(void **state)
+{
+    struct rig *rig = *state;
+    rig_start(rig, (const char *const[]){"train.freeze=[\"logits/kernel\"]",
+                                         "train.hooks=[{\"type\": \"nan\", "
+                                         "\"fail_on_nan_loss\": false}]",
+                                         NULL});
+    rig->session.graph->params[0]->gradient[3] = NAN;
+    rig->session.graph->params[1]->gradient[2] = INFINITY;
+    rig->view.loss = NAN;
+    rig_must(rig_tell(rig, OCCASION_COMPUTED));
+    assert_string_equal(rig->stop_why, "the loss is NaN; first that is not finite: the gradient of "
+                                       "logits/bias");
+}
+
 static void without_it_the_session_tells_the_loss(void **state)
 {
     struct rig *rig = *state;
@@ -259,6 +275,7 @@ int main(void)
         WITH_RIG(a_nan_loss_fails_the_step_and_names_the_variable),
         WITH_RIG(with_fail_on_nan_loss_it_fails_all_the_same),
         WITH_RIG(without_it_the_run_stops_well_and_nothing_spoilt_leaves),
+        WITH_RIG(a_frozen_variable_is_not_the_one_that_is_named),
         WITH_RIG(without_it_the_session_tells_the_loss),
         WITH_RIG(workers_that_are_no_chief_watch_their_loss_too),
         WITH_RIG(a_finite_loss_is_left_alone),

@@ -67,6 +67,9 @@ static void mix_inks(const uint8_t *inks, int64_t x, int is_inverted, uint8_t *t
 static err read_head(struct jpeg_reading *r, struct picture *p)
 {
     jpeg_read_header(&r->jpeg, TRUE);
+    if (r->jpeg.arith_code)
+        return fail(ERR_INPUT, "its numbers are packed by arithmetic coding, which is not read; "
+                               "jpegtran writes the same image without");
     TRY(picture_check_size(r->jpeg.image_height, r->jpeg.image_width));
     p->y = r->jpeg.image_height;
     p->x = r->jpeg.image_width;

@@ -172,6 +172,18 @@ static void sizes_that_nobody_has_take_no_memory(void **state)
     assert_refused_as(bytes, "PNG: ");
 }
 
+/* Whether the library could read them depends on how it was built. */
+static void arithmetic_coding_is_refused_by_its_name(void **state)
+{
+    static const uint8_t plain[] = {0xc0, 0xc9}, progressive[] = {0xc2, 0xca};
+    size_t bytes = load("rgb.jpg");
+    file[find(bytes, plain[0]) + 1] = plain[1];
+    assert_refused_as(bytes, "JPEG: its numbers are packed by arithmetic coding");
+    bytes = load("progressive.jpg");
+    file[find(bytes, progressive[0]) + 1] = progressive[1];
+    assert_refused_as(bytes, "JPEG: its numbers are packed by arithmetic coding");
+}
+
 /* Each pass over a large image takes as long as all of it. */
 static void scans_without_end_are_refused(void **state)
 {
@@ -261,6 +273,7 @@ int main(void)
         cmocka_unit_test(files_that_are_cut_are_refused),
         cmocka_unit_test(files_that_are_changed_break_nothing),
         cmocka_unit_test(sizes_that_nobody_has_take_no_memory),
+        cmocka_unit_test(arithmetic_coding_is_refused_by_its_name),
         cmocka_unit_test(scans_without_end_are_refused),
         cmocka_unit_test(a_stranger_s_images_have_so_many_pixels_each_pass_counted),
         cmocka_unit_test(notes_beside_the_pixels_do_not_count),

@@ -19,7 +19,7 @@ const char UNKNOWN_WORD[] = "<unk>";
 
 /* As it is stored, unpacked */
 struct text {
-    const char *name;
+    const char *name, *line_end; /* a word; NULL: an end of a line is a blank */
     struct block block;
     const char *at;
     int64_t bytes;
@@ -111,10 +111,23 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+static bool is_word(const char *text)
+{
+    const char *at = text;
+    while (*at && !is_blank(*at)) at++;
+    return at > text && !*at;
+}
+
 /* From *at on; false: there are no more. */
 static bool next_word(const struct text *text, int64_t *at, const char **ret, size_t *ret_length)
 {
-    while (*at < text->bytes && is_blank(text->at[*at])) ++*at;
+    for (; *at < text->bytes && is_blank(text->at[*at]); ++*at) {
+        if (text->at[*at] != '\n' || !text->line_end) continue;
+        ++*at;
+        *ret = text->line_end;
+        *ret_length = strlen(text->line_end);
+        return true;
+    }
     *ret = text->at + *at;
     while (*at < text->bytes && !is_blank(text->at[*at])) ++*at;
     *ret_length = (size_t)(text->at + *at - *ret);
@@ -193,7 +206,7 @@ static err take_words(const struct text_source *a, const struct format_context *
             return fail(ERR_INPUT,
                         "%s: offset %" PRId64 ": \"%.*s\" is not in the vocabulary, which has no "
                         "\"%s\" for such",
-                        text->name, (int64_t)(word - text->at),
+                        text->name, at - (int64_t)(word == text->line_end ? 1 : length),
                         length < SHOWN_MAX ? (int)length : SHOWN_MAX, word, UNKNOWN_WORD);
         TRY(block_grow(&t->block, ((uint64_t)t->count + 1) * sizeof(int32_t)));
         ((int32_t *)t->block.at)[t->count++] = (int32_t)id;
@@ -206,10 +219,14 @@ err text_ids_read(const struct text_source *a, const struct format_context *cont
 {
     struct text text = {0};
     *ret = (struct text_ids){0};
-    if (a->words && a->unit != UNIT_WORDS)
-        return fail(ERR_INPUT, "words: only of \"unit\": \"words\"");
+    const char *of_words = a->words ? "words" : a->line_end ? "line_end" : NULL;
+    if (of_words && a->unit != UNIT_WORDS)
+        return fail(ERR_INPUT, "%s: only of \"unit\": \"words\"", of_words);
+    if (a->line_end && !is_word(a->line_end))
+        return fail(ERR_INPUT, "line_end: expected a word, without blanks");
     err e = read_text(context, a->file, &ret->arena, &text);
     ret->name = text.name;
+    text.line_end = a->line_end;
     if (!e)
         e = a->unit == UNIT_WORDS ? take_words(a, context, &text, ret)
                                   : take_characters(a, context, &text, ret);

@@ -11,7 +11,7 @@ extern const char UNKNOWN_WORD[]; /* instead of those that a vocabulary leaves o
 
 /* The first member of the attributes of a format that reads one */
 struct text_source {
-    const char *file, *vocabulary;
+    const char *file, *vocabulary, *line_end;
     int unit;
     int64_t words;
 };
@@ -36,6 +36,12 @@ struct text_source {
          .help = "a file that says the ids: of words a word a line, the first has id 0; of "       \
                  "characters a text, whose bytes have ids by their value; null: made from the "    \
                  "file itself, words with the most frequent first"},                               \
+        {.name = "line_end",                                                                       \
+         .type = FIELD_STRING,                                                                     \
+         .offset = offsetof(struct text_source, line_end),                                         \
+         .fallback = "null",                                                                       \
+         .help = "of words: a word that each end of a line counts as, such as \"<eos>\"; null: "   \
+                 "ends of lines are blanks like others"},                                          \
     {                                                                                              \
         .name = "words", .type = FIELD_INT, .offset = offsetof(struct text_source, words),         \
         .fallback = "0", .max = 1 << 30,                                                           \

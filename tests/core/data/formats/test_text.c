@@ -75,6 +75,21 @@ static void words_have_ids_by_how_often_they_come(void **state)
     assert_rows(SOURCE(", 'unit': 'words', 'vocabulary': 'v'"), listed, 2, 4);
 }
 
+/* "a b . b c . . a": the last line has no end, and the most frequent is . */
+static void ends_of_lines_may_count_as_a_word(void **state)
+{
+    static const struct text_row rows[] = {{{1, 2}, {2, 0}}, {{0, 2}, {2, 3}}, {{3, 0}, {0, 0}}};
+    file_write_text("x", " a b \nb c\n \n a");
+    assert_rows(SOURCE(", 'unit': 'words', 'line_end': '.'"), rows, 3, 4);
+    file_write_text("v", "a\nb\nc\n");
+    assert_refused(SOURCE(", 'unit': 'words', 'line_end': '.', 'vocabulary': 'v'"),
+                   "offset 5:", "\".\"", NULL);
+    assert_refused(SOURCE(", 'line_end': '.'"), "line_end: only of", NULL);
+    assert_refused(SOURCE(", 'unit': 'words', 'line_end': 'a b'"), "line_end: expected a word",
+                   NULL);
+    assert_refused(SOURCE(", 'unit': 'words', 'line_end': ''"), "line_end: expected a word", NULL);
+}
+
 /* Of characters it is any text that has them. */
 static void a_vocabulary_says_the_ids_of_several_files(void **state)
 {
@@ -199,6 +214,7 @@ int main(void)
         cmocka_unit_test(characters_are_ranked_by_their_value),
         cmocka_unit_test(lanes_lie_side_by_side),
         cmocka_unit_test(words_have_ids_by_how_often_they_come),
+        cmocka_unit_test(ends_of_lines_may_count_as_a_word),
         cmocka_unit_test(a_vocabulary_says_the_ids_of_several_files),
         cmocka_unit_test(words_are_paired_with_their_neighbours),
         cmocka_unit_test(frequent_words_are_left_out_by_the_seed),

@@ -307,7 +307,8 @@ ELEMENT float element_random_uniform(uint64_t key, uint64_t index)
 
 /* What is drawn for an image, and where one channel of it lies */
 struct augmented {
-    int64_t top, left; /* of the image without zeros: may be below 0 */
+    float top, left; /* of the image without zeros: may be below 0 */
+    float step_y, step_x;
     bool is_flipped;
     float more, factor;
 };
@@ -318,15 +319,42 @@ ELEMENT int64_t element_whole(float uniform, int64_t n)
     return at < n ? at : n - 1;
 }
 
+ELEMENT float element_within(float uniform, float low, float high)
+{
+    return low + uniform * (high - low);
+}
+
+/* A part of a drawn share of the area and of drawn proportions, as far as the image reaches */
+ELEMENT void element_draw_part(const struct augment *v, uint64_t row, struct augmented *a)
+{
+    const uint64_t key = element_random_u64(~v->key, *v->draw);
+    const float high = (float)v->in_y, wide = (float)v->in_x;
+    const float share =
+        element_within(element_random_uniform(key, 4 * row), v->area_low, v->area_high);
+    const float aspect =
+        element_within(element_random_uniform(key, 4 * row + 1), v->aspect_low, v->aspect_high);
+    float part_y = sqrtf(share * high * wide / aspect);
+    float part_x = part_y * aspect;
+    part_y = part_y < high ? part_y : high;
+    part_x = part_x < wide ? part_x : wide;
+    a->step_y = part_y / (float)v->out_y;
+    a->step_x = part_x / (float)v->out_x;
+    /* of the first pixel of the result, whose middle lies half a step behind the part's edge */
+    a->top = element_random_uniform(key, 4 * row + 2) * (high - part_y) + (a->step_y - 1) / 2;
+    a->left = element_random_uniform(key, 4 * row + 3) * (wide - part_x) + (a->step_x - 1) / 2;
+}
+
 ELEMENT struct augmented element_augmented(const struct augment *v, int64_t image)
 {
-    struct augmented a = {(v->in_y - v->out_y) / 2, (v->in_x - v->out_x) / 2, false, 0.0f, 1.0f};
+    const int64_t top = (v->in_y - v->out_y) / 2, left = (v->in_x - v->out_x) / 2;
+    struct augmented a = {(float)top, (float)left, 1.0f, 1.0f, false, 0.0f, 1.0f};
     if (!v->draws) return a;
     const uint64_t key = element_random_u64(v->key, *v->draw);
     const uint64_t row = 5 * (uint64_t)(v->first + image);
     const int64_t high = v->in_y + 2 * v->pad - v->out_y, wide = v->in_x + 2 * v->pad - v->out_x;
-    a.top = element_whole(element_random_uniform(key, row), high + 1) - v->pad;
-    a.left = element_whole(element_random_uniform(key, row + 1), wide + 1) - v->pad;
+    a.top = (float)(element_whole(element_random_uniform(key, row), high + 1) - v->pad);
+    a.left = (float)(element_whole(element_random_uniform(key, row + 1), wide + 1) - v->pad);
+    if (v->resizes) element_draw_part(v, (uint64_t)(v->first + image), &a);
     a.is_flipped = v->flips && element_random_uniform(key, row + 2) < 0.5f;
     a.more = (2.0f * element_random_uniform(key, row + 3) - 1.0f) * v->brightness;
     a.factor = v->contrast_low +
@@ -334,13 +362,32 @@ ELEMENT struct augmented element_augmented(const struct augment *v, int64_t imag
     return a;
 }
 
-/* Where the pixel of a result comes from, counted without channels; -1: from the zeros around */
-ELEMENT int64_t element_pixel_source(const struct augment *v, const struct augmented *a, int64_t y,
-                                     int64_t x)
+/* The two pixels of one direction that a result's pixel lies between, and how much each counts:
+ * nothing, where there are zeros. */
+struct augment_between {
+    int64_t at[2];
+    float counts[2];
+};
+
+ELEMENT struct augment_between element_between(float place, int64_t n, bool has_zeros)
 {
-    const int64_t from_y = y + a->top, from_x = (a->is_flipped ? v->out_x - 1 - x : x) + a->left;
-    const bool is_inside = from_y >= 0 && from_y < v->in_y && from_x >= 0 && from_x < v->in_x;
-    return is_inside ? from_y * v->in_x + from_x : -1;
+    const float last = (float)(n - 1);
+    if (!has_zeros) place = place < 0.0f ? 0.0f : place > last ? last : place;
+    const bool is_inside = place >= 0.0f && place <= last;
+    const int64_t first = is_inside ? (int64_t)place : 0;
+    const float share = is_inside ? place - (float)first : 0.0f;
+    const struct augment_between b = {{first, first + 1 < n ? first + 1 : first},
+                                      {is_inside ? 1.0f - share : 0.0f, share}};
+    return b;
+}
+
+ELEMENT void element_augment_from(const struct augment *v, const struct augmented *a, int64_t pixel,
+                                  struct augment_between *rows, struct augment_between *columns)
+{
+    const int64_t y = pixel / v->out_x, x = pixel % v->out_x;
+    const int64_t from_x = a->is_flipped ? v->out_x - 1 - x : x;
+    *rows = element_between(a->top + (float)y * a->step_y, v->in_y, !v->resizes);
+    *columns = element_between(a->left + (float)from_x * a->step_x, v->in_x, !v->resizes);
 }
 
 /* One channel of an image, of those of all: plane = image * channels + channel */
@@ -353,8 +400,15 @@ ELEMENT void element_augment(const struct augment *v, float *y, const float *x, 
     float *to = y + image * pixels * v->channels + channel;
     double sum = 0;
     for (int64_t i = 0; i < pixels; i++) {
-        const int64_t at = element_pixel_source(v, &a, i / v->out_x, i % v->out_x);
-        const float value = (at < 0 ? 0.0f : from[at * v->channels]) + a.more;
+        struct augment_between rows, columns;
+        element_augment_from(v, &a, i, &rows, &columns);
+        float value = 0.0f;
+        for (int k = 0; k < 4; k++) {
+            const float counts = rows.counts[k / 2] * columns.counts[k % 2];
+            const int64_t at = rows.at[k / 2] * v->in_x + columns.at[k % 2];
+            if (counts > 0.0f) value += counts * from[at * v->channels];
+        }
+        value += a.more;
         to[i * v->channels] = value;
         sum += value;
     }
@@ -377,8 +431,14 @@ ELEMENT void element_augment_back(const struct augment *v, float *dx, const floa
     for (int64_t i = 0; i < pixels; i++) sum += from[i * v->channels];
     const float share = (float)(sum / (double)pixels) * (1.0f - a.factor);
     for (int64_t i = 0; i < pixels; i++) {
-        const int64_t at = element_pixel_source(v, &a, i / v->out_x, i % v->out_x);
-        if (at >= 0) to[at * v->channels] += from[i * v->channels] * a.factor + share;
+        struct augment_between rows, columns;
+        element_augment_from(v, &a, i, &rows, &columns);
+        const float gradient = from[i * v->channels] * a.factor + share;
+        for (int k = 0; k < 4; k++) {
+            const float counts = rows.counts[k / 2] * columns.counts[k % 2];
+            const int64_t at = rows.at[k / 2] * v->in_x + columns.at[k % 2];
+            if (counts > 0.0f) to[at * v->channels] += counts * gradient;
+        }
     }
 }
 

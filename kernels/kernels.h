@@ -193,12 +193,15 @@ struct dropout {
 };
 
 /* Images with zeros around them, of each of which a part is cut out, mirrored or not, made brighter
- * and richer in contrast, as it is drawn. What is drawn depends on key, draw and the image's row
- * alone. */
+ * and richer in contrast, as it is drawn; a part of another size is brought to that of the result,
+ * bilinearly. What is drawn depends on key, draw and the image's row alone. */
 struct augment {
     int64_t batch, in_y, in_x, out_y, out_x, channels;
-    int64_t pad;                       /* zeros on every side */
-    bool draws;                        /* false: the middle, as it is */
+    int64_t pad;  /* zeros on every side */
+    bool draws;   /* false: the middle, as it is */
+    bool resizes; /* parts have a drawn share of the area, and proportions: */
+    float area_low, area_high;
+    float aspect_low, aspect_high;     /* x / y */
     bool flips;                        /* one half of them, left to right */
     float brightness;                  /* what is added is from -brightness to brightness */
     float contrast_low, contrast_high; /* factors of the distance from a channel's mean */

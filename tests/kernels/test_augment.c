@@ -85,6 +85,55 @@ static void images_are_cut_where_it_is_drawn(void **state)
     on_every_device(cut);
 }
 
+/* Of an image that rises by 1 from row to row and by 10 from column to column, so does a part, by
+ * as many as the part's pixels are apart. */
+static void fill_slopes(float *x)
+{
+    for (int64_t i = 0; i < INPUTS; i++)
+        x[i] = (float)(i / (IN * CHANNELS) % IN) + 10 * (float)(i / CHANNELS % IN);
+}
+
+static float at_pixel(const float *y, int64_t image, int row, int column)
+{
+    return y[((image * OUT + row) * OUT + column) * CHANNELS];
+}
+
+static void resize(struct device *d)
+{
+    uint64_t *draw = new_draw(d, 3);
+    float *x = new_floats(d, INPUTS), *y = new_floats(d, OUTPUTS), least = 1, most = 0;
+    struct augment v = plain(draw);
+    v.resizes = v.flips = true;
+    v.area_low = 0.8f;
+    v.area_high = 0.9f;
+    v.aspect_low = 0.9f;
+    v.aspect_high = 1.1f;
+    fill_slopes(x);
+    d->kernels->augment(d, &v, y, x);
+    for (int64_t image = 0; image < BATCH; image++) {
+        const float corner = at_pixel(y, image, 0, 0), down = at_pixel(y, image, 1, 0) - corner;
+        const float right = (at_pixel(y, image, 0, 1) - corner) / 10, across = fabsf(right);
+        const float area = down * OUT * across * OUT / (IN * IN), aspect = across / down;
+        assert_true(area > 0.799f && area < 0.901f && aspect > 0.899f && aspect < 1.101f);
+        for (int i = 0; i < OUT * OUT; i++) {
+            const float wanted = corner + down * (float)(i / OUT) + 10 * right * (float)(i % OUT);
+            assert_near(at_pixel(y, image, i / OUT, i % OUT), wanted,
+                        (struct tolerance){1e-5, 1e-3}, "resized", i);
+        }
+        least = area < least ? area : least;
+        most = area > most ? area : most;
+    }
+    assert_true(most - least > 0.05f);
+    free_floats(d, x);
+    free_floats(d, y);
+    d->kernels->release(d, draw);
+}
+
+static void parts_of_a_drawn_size_are_brought_to_one(void **state)
+{
+    on_every_device(resize);
+}
+
 /* Those of the second half alone are what they are among all; another draw is another. */
 static void repeat(struct device *d)
 {
@@ -159,7 +208,7 @@ static double product(const float *a, const float *b, int64_t n)
     return sum;
 }
 
-static void turn_back(struct device *d)
+static void turn_back_one(struct device *d, bool resizes)
 {
     uint64_t *draw = new_draw(d, 3);
     float *x = random_floats(d, INPUTS, -1, 1, 1), *y = new_floats(d, OUTPUTS);
@@ -169,6 +218,10 @@ static void turn_back(struct device *d)
     v.flips = true;
     v.contrast_low = 0.2f;
     v.contrast_high = 1.8f;
+    v.resizes = resizes;
+    v.area_low = 0.05f;
+    v.area_high = v.aspect_low = 1;
+    v.aspect_high = 2;
     d->kernels->augment(d, &v, y, x);
     for (int add = 1; add >= 0; add--) {
         d->kernels->augment_back(d, &v, dx, dy, add);
@@ -184,6 +237,12 @@ static void turn_back(struct device *d)
     d->kernels->release(d, draw);
 }
 
+static void turn_back(struct device *d)
+{
+    turn_back_one(d, false);
+    turn_back_one(d, true);
+}
+
 static void backward_is_the_transpose(void **state)
 {
     on_every_device(turn_back);
@@ -193,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_cut_where_it_is_drawn),
+        cmocka_unit_test(parts_of_a_drawn_size_are_brought_to_one),
         cmocka_unit_test(what_is_drawn_depends_on_the_row_alone),
         cmocka_unit_test(brightness_and_contrast_are_those_of_a_channel),
         cmocka_unit_test(backward_is_the_transpose),

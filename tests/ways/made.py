@@ -334,7 +334,8 @@ def model(case):
     elif kind == "image":
         side = 28 if case["format"] == "digits" else SIDE
         body = [{"op": "reshape", "inputs": inputs, "shape": [side, side, 1] if case["format"] != "libsvm" else [2, 2, 1]},
-                {"op": "augment", "pad": 1, "flip": True, "brightness": 0.1, "contrast": [0.8, 1.2]}, {"op": "standardize"},
+                {"op": "augment", "pad": 1, "flip": True, "brightness": 0.1, "contrast": [0.8, 1.2]},
+                {"op": "augment", "area": [0.5, 1]}, {"op": "standardize"},
                 {"op": "conv2d", "name": "conv", "filters": 2, "kernel_size": 2, "padding": "same", "activation": act,
                  "kernel_initializer": initializer(case), "kernel_regularizer": regularizer(case)},
                 {"op": "batch_normalization", "name": "normal", "momentum": 0.9}, {"op": "lrn", "depth_radius": 1}, {"op": "dice"},

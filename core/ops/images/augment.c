@@ -1,6 +1,7 @@
-/* augment: images as they might be, too: a part of each, mirrored, brighter or darker, with more or
- * less contrast. What is drawn is a function of the seed, the node's name and the example's place
- * in the run, so that a run that begins again draws the same; an evaluation takes the middle. */
+/* augment: images as they might be, too: a part of each, also one of other size and proportions,
+ * mirrored, brighter or darker, with more or less contrast. What is drawn is a function of the
+ * seed, the node's name and the example's place in the run, so that a run that begins again draws
+ * the same; an evaluation takes the middle. */
 #include "core/graph/op.h"
 
 #include <inttypes.h>
@@ -10,6 +11,7 @@ enum { SIDE_MAX = 65536, PAD_MAX = 4096 };
 struct attributes {
     struct ints crop;
     int64_t pad;
+    struct floats area, aspect;
     bool flip;
     double brightness;
     struct floats contrast;
@@ -31,6 +33,25 @@ static const struct field fields[] = {
      .fallback = "0",
      .max = PAD_MAX,
      .help = "in training: zeros added on every side before cropping"},
+    {.name = "area",
+     .type = FIELD_FLOATS,
+     .offset = offsetof(struct attributes, area),
+     .fallback = "[]",
+     .max = 1,
+     .count_max = 2,
+     .help = "in training: range [lower, upper] of the random fraction of an image's area that is "
+             "cut out, anywhere in it, and resized to crop, bilinearly; []: parts of the size of "
+             "the crop"},
+    {.name = "aspect",
+     .type = FIELD_FLOATS,
+     .offset = offsetof(struct attributes, aspect),
+     .fallback = "[0.75, 1.33333333]",
+     .min = 1e-3,
+     .max = 1e3,
+     .count_min = 2,
+     .count_max = 2,
+     .help = "with area: range [lower, upper] of the random proportions of the part, width / "
+             "height; a side that would be longer than the image is as long as the image"},
     {.name = "flip",
      .type = FIELD_BOOL,
      .offset = offsetof(struct attributes, flip),
@@ -63,6 +84,13 @@ static int64_t side(const struct node *node, int direction)
     return a->crop.at[a->crop.count == 1 ? 0 : direction];
 }
 
+static err check_range(const char *name, const struct floats *range)
+{
+    if (range->at[0] <= range->at[1]) return OK;
+    return fail(ERR_INPUT, "%s: expected [lower, upper], got [%g, %g]", name, range->at[0],
+                range->at[1]);
+}
+
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -71,9 +99,13 @@ static err infer(struct node *node, struct arena *arena)
     if (x->rank != 4)
         return fail(ERR_INPUT, "wants images of [batch, y, x, channel], got %s",
                     shape_text(x, text));
-    if (a->contrast.at[0] > a->contrast.at[1])
-        return fail(ERR_INPUT, "contrast: expected [lower, upper], got [%g, %g]", a->contrast.at[0],
-                    a->contrast.at[1]);
+    TRY(check_range("contrast", &a->contrast));
+    TRY(check_range("aspect", &a->aspect));
+    if (a->area.count == 1 || (a->area.count == 2 && a->area.at[0] <= 0))
+        return fail(ERR_INPUT, "area: expected [lower, upper], both above 0");
+    if (a->area.count) TRY(check_range("area", &a->area));
+    if (a->area.count && a->pad)
+        return fail(ERR_INPUT, "pad: parts of a random area lie within the image: one of the two");
     for (int i = 0; i < 2; i++)
         if (side(node, i) > x->dim[1 + i] + 2 * a->pad)
             return fail(ERR_INPUT,
@@ -96,6 +128,11 @@ static struct augment augment_of(const struct node *node)
                             .channels = x->dim[3],
                             .pad = a->pad,
                             .draws = node->training,
+                            .resizes = node->training && a->area.count == 2,
+                            .area_low = a->area.count ? (float)a->area.at[0] : 0,
+                            .area_high = a->area.count ? (float)a->area.at[1] : 0,
+                            .aspect_low = (float)a->aspect.at[0],
+                            .aspect_high = (float)a->aspect.at[1],
                             .flips = a->flip,
                             .brightness = (float)a->brightness,
                             .contrast_low = (float)a->contrast.at[0],
@@ -123,12 +160,15 @@ static const struct op_case cases[] = {
     {"{\"crop\": [4, 5], \"pad\": 2, \"brightness\": 0.5, \"contrast\": [0.2, 1.8]}",
      1,
      {{4, {2, 4, 5, 3}}}},
+    {"{\"crop\": [3, 4], \"area\": [0.2, 1], \"flip\": true, \"contrast\": [0.2, 1.8]}",
+     1,
+     {{4, {3, 5, 4, 2}}}},
     {"{}", 1, {{4, {2, 2, 3, 1}}}},
     {0},
 };
 
 const struct op op_augment = {
-    .object = {"augment", "random crop, flip, brightness and contrast of each image", fields,
+    .object = {"augment", "random crop, size, flip, brightness and contrast of each image", fields,
                sizeof(struct attributes)},
     .inputs_min = 1,
     .inputs_max = 1,

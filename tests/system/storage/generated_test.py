@@ -23,6 +23,7 @@ MEMORY_KIB = 400 << 10  # of a command: the largest answer that is taken at once
 TOKEN, PROOF, IDENTITY = "a/token+of-a-session", "proof-of-a-machine", "header.claims-of-a-pod.signature"
 PASSWORD = "x9Fq-hidden"
 HASTE = {"DTRAIN_URL_TRIES": "3", "DTRAIN_URL_TIMEOUT": "1"}
+LIMITS = [f"--{name}_timeout=2" for name in ("start", "restart", "save")]  # storage is asked again for so long
 
 
 class Http(lying.Lying, server.Handler):
@@ -97,13 +98,16 @@ class Generated:
         self.assertGreater(done, 0)  # else nothing was seen of what lies there
 
     def test_what_is_written_ends_whatever_is_answered(self):
+        """In a new folder, and from what is in it then."""
         for seed in SEEDS if self.saves_to else []:
-            self.write("spec.json", checkpoint_test.SPEC,
-                       {"train.checkpoint_dir": self.saves_to, "train.last_step": 6, "train.save_checkpoint_steps": 2})
-            for lies in (lying.BROKEN, lying.MALFORMED, lying.FALSE):
-                self.lie(seed, lies)
-                done = program.run(["--save_timeout=20", "spec.json"], self.folder, env=self.env(self.served, **HASTE))
-                self.check(done, seed)
+            for kind, lies in (("broken", lying.BROKEN), ("malformed", lying.MALFORMED), ("false", lying.FALSE)):
+                for last_step in (4, 8):
+                    self.write("spec.json", checkpoint_test.SPEC, {
+                        "train.checkpoint_dir": f"{self.saves_to}/{kind}{seed}", "train.last_step": last_step,
+                        "train.save_checkpoint_steps": 2})
+                    self.lie(seed, lies)
+                    done = program.run([*LIMITS, "spec.json"], self.folder, env=self.env(self.served, **HASTE))
+                    self.check(done, (seed, kind, last_step))
 
     def write(self, name, spec, changes):
         (self.folder / "rows.csv").write_bytes(read_test.rows(500))

@@ -4,6 +4,8 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+import unittest
 from pathlib import Path
 
 import program
@@ -43,12 +45,15 @@ class Install(program.FolderCase):
             if not shutil.which(tool):
                 self.skipTest(f"no {tool} here")
 
-    def setUp(self):
-        super().setUp()
-        self.need("meson")
-        done = ran(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet"], env={"DESTDIR": str(self.folder)})
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.root = next(self.folder.glob("**/bin/dtrain")).parents[1]
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("meson"):
+            raise unittest.SkipTest("no meson here")
+        place = tempfile.TemporaryDirectory(prefix="dtrain-test-")
+        cls.addClassCleanup(place.cleanup)
+        done = ran(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet"], env={"DESTDIR": place.name})
+        assert done.returncode == 0, done.stdout
+        cls.root = next(Path(place.name).glob("**/bin/dtrain")).parents[1]
 
     def succeed(self, *command, **options):
         done = ran(command, **options)

@@ -1,4 +1,4 @@
-/* combine.cu - rows of a table by ids, and their gradients, each summed by one thread. */
+/* combine.cu - rows of a table by ids, and their gradients, each summed by one thread in a fixed order. */
 #include "kernels/cuda/launch.cuh"
 
 struct combine_body {
@@ -23,43 +23,91 @@ void cuda_rows_combine(struct device *d, const struct combine *c, float *y, cons
     each(d, "rows_combine", combine_body{*c, y, table, add}, c->batch * c->width);
 }
 
-/* A thread has one place of the width of the row that an id of the batch names for the first time,
- * and looks at the ids behind it for more: the work does not depend on the size of the table. */
-struct combine_back_body {
+/* A block has the rows whose number leaves its own when it is divided by that of all blocks. It looks
+ * for them among all ids, as many at once as it has threads, and adds up what it finds in the order
+ * of the batch, a thread for each place of the width. So what all blocks look at grows with the ids,
+ * not with their square, and not with the table. */
+struct combine_back {
     struct combine c;
     float *dtable;
     const float *dy;
+    int span; /* threads of a row; where rows are narrow, a block has several groups of them */
 
-    __device__ bool is_like(int64_t at, int64_t place) const
+    /* Of the row that a place names, counted among the block's own; -1: it is another block's */
+    __device__ int64_t own_row(int64_t place) const
     {
-        return c.ids[at] == c.ids[place] && element_is_row(&c, at);
+        if (place >= c.batch * c.places || !element_is_row(&c, place)) return -1;
+        const int64_t row = c.ids[place], own = quotient_of(row, gridDim.x);
+        return row - own * gridDim.x == blockIdx.x ? own : -1;
     }
 
-    __device__ bool is_first(int64_t place) const
+    /* What a place gives to one place of the width */
+    __device__ float part(int64_t place, int64_t k) const
     {
-        for (int64_t at = 0; at < place; at++)
-            if (is_like(at, place)) return false;
-        return true;
-    }
-
-    __device__ void operator()(int64_t index) const
-    {
-        const int64_t place = quotient_of(index, c.width), k = index - place * c.width;
-        if (!element_is_row(&c, place) || !is_first(place)) return;
-        float *to = dtable + c.ids[place] * c.width + k, sum = *to;
-        for (int64_t at = place; at < c.batch * c.places; at++) {
-            if (!is_like(at, place)) continue;
-            const int64_t example = quotient_of(at, c.places);
-            sum += element_share(&c, example) * element_weight(&c, at) * dy[example * c.width + k];
-        }
-        *to = sum;
+        const int64_t example = quotient_of(place, c.places);
+        return element_share(&c, example) * element_weight(&c, place) * dy[example * c.width + k];
     }
 };
 
+enum { PARTS_TOGETHER = 8 }; /* that a thread reads before it adds the first */
+
+/* Of the places that were found, those whose row is this thread's group's */
+ON_GPU void add_found(const struct combine_back &b, int64_t first, const int *found, int count)
+{
+    const int group = (int)threadIdx.x / b.span, groups = BLOCK / b.span;
+    for (int64_t k = threadIdx.x - group * b.span; k < b.c.width; k += b.span)
+        for (int i = 0; i < count; i += PARTS_TOGETHER) {
+            float part[PARTS_TOGETHER], *to[PARTS_TOGETHER];
+#pragma unroll
+            for (int j = 0; j < PARTS_TOGETHER; j++) {
+                const int64_t place = first + found[i + j < count ? i + j : i];
+                const int64_t own = b.own_row(place), turn = own - quotient_of(own, groups) * groups;
+                const bool is_mine = i + j < count && turn == group;
+                to[j] = is_mine ? b.dtable + b.c.ids[place] * b.c.width + k : NULL;
+                part[j] = is_mine ? b.part(place, k) : 0.0f;
+            }
+#pragma unroll
+            for (int j = 0; j < PARTS_TOGETHER; j++)
+                if (to[j]) *to[j] += part[j];
+        }
+}
+
+/* Those of the block's threads that say yes, in their order; returns how many. All must call it. */
+ON_GPU int find_threads(bool is_found, int *found)
+{
+    __shared__ int counts[BLOCK_WARPS];
+    const int warp = (int)threadIdx.x / WARP;
+    const unsigned lanes = __ballot_sync(0xffffffffu, is_found);
+    int before = 0, all = 0;
+    if (lane_index() == 0) counts[warp] = __popc(lanes);
+    __syncthreads();
+    for (int i = 0; i < BLOCK_WARPS; i++) {
+        before += i < warp ? counts[i] : 0;
+        all += counts[i];
+    }
+    if (is_found) found[before + __popc(lanes & ((1u << lane_index()) - 1))] = (int)threadIdx.x;
+    __syncthreads();
+    return all;
+}
+
+static __global__ void __launch_bounds__(BLOCK) combine_back_rows(struct combine_back b)
+{
+    __shared__ int found[BLOCK];
+    for (int64_t first = 0; first < b.c.batch * b.c.places; first += BLOCK) {
+        const int count = find_threads(b.own_row(first + threadIdx.x) >= 0, found);
+        add_found(b, first, found, count);
+    }
+}
+
 void cuda_rows_combine_back(struct device *d, const struct combine *c, float *dtable, const float *dy, bool add)
 {
+    enum { BLOCKS_MAX = 1024 };
+    const int64_t n = c->batch * c->places;
+    const combine_back b = {*c, dtable, dy, c->width < BLOCK ? (int)c->width : BLOCK};
     if (!add) cuda_fill(d, dtable, 0.0f, c->rows * c->width);
-    each(d, "rows_combine_back", combine_back_body{*c, dtable, dy}, c->batch * c->places * c->width);
+    if (n == 0 || c->rows == 0 || c->width == 0) return;
+    launch(d, {"rows_combine_back", blocks_for(n < c->rows ? n : c->rows, 1, BLOCKS_MAX), 1},
+           combine_back_rows, b);
 }
 
 struct ids_mask_body {

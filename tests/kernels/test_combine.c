@@ -10,10 +10,10 @@ struct shape {
 };
 
 /* One id and many, most of them more than once; more rows than ids; around the widths of registers;
- * nothing at all; and threads */
-static const struct shape shapes[] = {{1, 1, 1, 1},     {7, 1, 5, 1},       {5, 3, 4, 17},
-                                      {33, 2, 1000, 8}, {0, 3, 5, 2},       {64, 5, 9, 33},
-                                      {900, 4, 50, 31}, {300, 2, 20000, 5}, {2000, 20, 300, 1}};
+ * nothing at all; threads, and rows that are wider than a GPU's block has them */
+static const struct shape shapes[] = {
+    {1, 1, 1, 1},   {7, 1, 5, 1},     {5, 3, 4, 17},      {33, 2, 1000, 8},   {0, 3, 5, 2},
+    {64, 5, 9, 33}, {900, 4, 50, 31}, {300, 2, 20000, 5}, {2000, 20, 300, 1}, {20, 2, 30, 300}};
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 /* From -1 to rows, of which the first and the last are none; seldom the later ones */
@@ -121,8 +121,7 @@ static void check_shape(struct device *d, const struct shape *s)
 static void each_shape(struct device *d)
 {
     for (int i = 0; i < SHAPES; i++)
-        if (is_feasible(d, shapes[i].batch * shapes[i].batch * shapes[i].places))
-            check_shape(d, &shapes[i]);
+        if (is_feasible(d, shapes[i].batch * shapes[i].places)) check_shape(d, &shapes[i]);
 }
 
 static void rows_and_their_gradients_are_right(void **state)
@@ -134,7 +133,6 @@ static void rows_and_their_gradients_are_right(void **state)
 static void check_order(struct device *d)
 {
     enum { BATCH = 1000, ROWS = 3000, WIDTH = 20 };
-    if (!is_feasible(d, BATCH * BATCH)) return;
     int64_t *ids = new_ids(d, &(struct shape){BATCH, 1, ROWS, WIDTH});
     float *dy = random_floats(d, BATCH * WIDTH, -1, 1, 406);
     float *one = new_floats(d, ROWS * WIDTH), *two = new_floats(d, ROWS * WIDTH);

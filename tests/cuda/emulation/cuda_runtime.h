@@ -79,6 +79,20 @@ template <typename Number> Number __shfl_xor_sync(unsigned mask, Number own, int
     return other;
 }
 
+static inline unsigned __ballot_sync(unsigned mask, bool own)
+{
+    unsigned ret = 0;
+    grid_give(&own, sizeof own);
+    for (unsigned lane = 0; lane < GRID_WARP; lane++)
+        ret |= (unsigned)*(const bool *)grid_given(lane) << lane;
+    return ret;
+}
+
+static inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+
 /* Queues a kernel; takes its arguments, which malloc() has given. */
 extern "C" cudaError_t emulated_launch(cudaStream_t, const struct grid *, grid_body *,
                                        void *arguments);

@@ -138,13 +138,12 @@ static err synchronize(struct device *d)
     return cuda_failure(state);
 }
 
-/* A watched device has memory of the host that the GPU reaches by the same address. It moves
- * nowhere and may be touched at any time, which managed memory may not be on every system. */
+/* A watched device has managed memory, which the host reaches by the same address while nothing is
+ * queued, and which is the GPU's own where it works: libraries take it for what they mostly get. */
 static cudaError_t take(const struct cuda_state *state, size_t bytes, void **ret)
 {
-    if (state->is_watched)
-        return cudaHostAlloc(ret, bytes, cudaHostAllocMapped | cudaHostAllocPortable);
-    return cudaMalloc(ret, bytes);
+    return state->is_watched ? cudaMallocManaged(ret, bytes, cudaMemAttachGlobal)
+                             : cudaMalloc(ret, bytes);
 }
 
 /* What is free is asked for directly: that this fails too is no news. */
@@ -155,7 +154,8 @@ static err refuse(const struct cuda_state *state, size_t bytes, cudaError_t stat
     (void)cudaGetLastError();
     if (status != cudaErrorMemoryAllocation)
         return fail(cuda_kind(status), "GPU %d: %s: %s", state->index,
-                    state->is_watched ? "cudaHostAlloc" : "cudaMalloc", cudaGetErrorString(status));
+                    state->is_watched ? "cudaMallocManaged" : "cudaMalloc",
+                    cudaGetErrorString(status));
     if (!is_known)
         return fail(ERR_MEMORY, "no memory for %zu bytes on GPU %d", bytes, state->index);
     return fail(ERR_MEMORY, "no memory for %zu bytes on GPU %d, where %zu are free", bytes,
@@ -197,10 +197,7 @@ static void release(struct device *d, void *memory)
     cuda_select(d);
     (void)cuda_await_stream(d, state->stream); /* as freeing does, but without a limit */
     if (state->is_silent) return;
-    if (state->is_watched)
-        cuda_check(d, cudaFreeHost(memory), "cudaFreeHost");
-    else
-        cuda_check(d, cudaFree(memory), "cudaFree");
+    cuda_check(d, cudaFree(memory), "cudaFree");
 }
 
 /* A piece of what crosses, and the staging that it goes through */

@@ -55,8 +55,7 @@ enum {
     cudaStreamNonBlocking = 1,
     cudaEventDisableTiming = 2,
     cudaHostAllocDefault = 0,
-    cudaHostAllocPortable = 1,
-    cudaHostAllocMapped = 2,
+    cudaMemAttachGlobal = 1,
     cudaHostRegisterDefault = 0,
     cudaHostRegisterReadOnly = 8,
 };
@@ -84,6 +83,7 @@ const char *cudaGetErrorString(cudaError_t);
 cudaError_t cudaGetLastError(void);
 
 cudaError_t cudaMalloc(void **ret, size_t bytes);
+cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags);
 cudaError_t cudaFree(void *);
 cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *);

@@ -28,7 +28,7 @@ struct piece {
     char *pages; /* NULL: free */
     size_t page_bytes, bytes;
     char *memory;
-    bool is_hosts; /* its memory, which every GPU reaches: mapped */
+    bool is_managed; /* the host and every GPU reach it */
     int gpu;
 };
 
@@ -61,7 +61,7 @@ static void protect_piece(const struct piece *piece, int protection)
 static void protect(int gpu, int protection)
 {
     for (int i = 0; i < piece_count; i++)
-        if (pieces[i].pages && !pieces[i].is_hosts && pieces[i].gpu == gpu)
+        if (pieces[i].pages && !pieces[i].is_managed && pieces[i].gpu == gpu)
             protect_piece(&pieces[i], protection);
 }
 
@@ -91,24 +91,24 @@ static struct piece *free_piece(void)
     return &pieces[i];
 }
 
-static cudaError_t take(void **ret, size_t bytes, bool is_hosts)
+static cudaError_t take(void **ret, size_t bytes, bool is_managed)
 {
     struct piece *piece = free_piece();
     const size_t whole = rounded(bytes, ALIGNMENT);
     const int gpu = emulated_gpu();
-    if (!piece || bytes > all || (!is_hosts && taken[gpu] > all - bytes))
+    if (!piece || bytes > all || (!is_managed && taken[gpu] > all - bytes))
         return cudaErrorMemoryAllocation;
     const size_t page_bytes = rounded(whole, PAGE);
     char *pages =
         mmap(NULL, page_bytes + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return cudaErrorMemoryAllocation;
     (void)mprotect(pages + page_bytes, PAGE, PROT_NONE);
-    *piece = (struct piece){pages, page_bytes, bytes, pages + page_bytes - whole, is_hosts, gpu};
+    *piece = (struct piece){pages, page_bytes, bytes, pages + page_bytes - whole, is_managed, gpu};
     memset(pages, UNWRITTEN, page_bytes);
     __asan_poison_memory_region(pages, page_bytes);
     __asan_unpoison_memory_region(piece->memory, bytes);
-    if (!is_hosts) protect_piece(piece, PROT_NONE);
-    if (!is_hosts) taken[gpu] += bytes;
+    if (!is_managed) protect_piece(piece, PROT_NONE);
+    if (!is_managed) taken[gpu] += bytes;
     *ret = piece->memory;
     return cudaSuccess;
 }
@@ -119,6 +119,14 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
     cudaError_t status = streams_forbid_in_capture();
     if (!status) status = emulated_status("cudaMalloc");
     return status ? status : take(ret, bytes, false);
+}
+
+cudaError_t cudaMallocManaged(void **ret, size_t bytes, unsigned flags)
+{
+    EMULATED_TURN;
+    cudaError_t status = streams_forbid_in_capture();
+    if (!status) status = emulated_status("cudaMallocManaged");
+    return status ? status : take(ret, bytes, true);
 }
 
 /* What stands between the end of the allocation and the end of the page is still as it was. */
@@ -135,17 +143,17 @@ static void check_end(const struct piece *piece)
         }
 }
 
-static cudaError_t give_back(void *memory, bool is_hosts)
+static cudaError_t give_back(void *memory)
 {
     streams_finish_all();
     int i = 0;
     while (i < piece_count && (!pieces[i].pages || pieces[i].memory != memory)) i++;
-    if (i == piece_count || pieces[i].is_hosts != is_hosts) return cudaErrorInvalidValue;
+    if (i == piece_count) return cudaErrorInvalidValue;
     struct piece *piece = &pieces[i];
     (void)mprotect(piece->pages, piece->page_bytes, PROT_READ | PROT_WRITE);
     check_end(piece);
     (void)munmap(piece->pages, piece->page_bytes + PAGE);
-    if (!is_hosts) taken[piece->gpu] -= piece->bytes;
+    if (!piece->is_managed) taken[piece->gpu] -= piece->bytes;
     *piece = (struct piece){0};
     return emulated_ruin();
 }
@@ -155,7 +163,7 @@ cudaError_t cudaFree(void *memory)
     EMULATED_TURN;
     if (!memory) return cudaSuccess;
     if (streams_forbid_in_capture()) return cudaErrorStreamCaptureUnsupported;
-    return give_back(memory, false);
+    return give_back(memory);
 }
 
 /* Says nothing where it fails. */
@@ -258,7 +266,6 @@ cudaError_t cudaHostAlloc(void **ret, size_t bytes, unsigned flags)
     EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaHostAlloc");
     if (status) return status;
-    if (flags & cudaHostAllocMapped) return take(ret, bytes, true);
     *ret = aligned_alloc(ALIGNMENT, rounded(bytes, ALIGNMENT));
     return pin((struct range){*ret, bytes, .is_written = true});
 }
@@ -273,10 +280,7 @@ cudaError_t cudaFreeHost(void *memory)
 {
     EMULATED_TURN;
     struct range *range = pinned_at(memory);
-    if (!range) {
-        streams_finish_all();
-        return give_back(memory, true);
-    }
+    if (!range) return cudaErrorInvalidValue;
     check_idle(range);
     *range = (struct range){0};
     free(memory);

@@ -147,7 +147,7 @@ template <int WIDTH, typename Kind, int STEP> struct tensor_sums {
     template <bool ALONG_TERMS>
     using right_layout = typename choose_layout<ALONG_TERMS, COLUMNS>::type;
     template <typename Operands, bool WIDE>
-    using fetch = carrying<Operands, tensor_sums, TILE_ROWS, WIDE>;
+    using fetch = carrying<Operands, tensor_sums, TILE_ROWS>; /* of quads */
     float at[HEIGHT][BREADTH];
 
     static __device__ uint32_t packed(float first, float second)

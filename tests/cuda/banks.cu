@@ -90,7 +90,7 @@ template <int WIDTH, typename Kind, int STEP, typename Side, typename Layout, in
           bool IS_LEFT>
 struct tile<tensor_sums<WIDTH, Kind, STEP>, Side, Layout, LENGTH, IS_LEFT> {
     typedef tensor_sums<WIDTH, Kind, STEP> Sums;
-    typedef carried<Side, Layout, Sums, LENGTH, true> Way;
+    typedef carried<Side, Layout, Sums, LENGTH> Way;
     typedef typename Way::Share Share;
 
     static int written()

@@ -1,5 +1,5 @@
 /* test_packs.c - vectors and rows on a GPU wherever they lie: of any length, at any distance to a
- * multiple of 16 bytes, alike or not, and in place; against the CPU, and the same bits each time.
+ * multiple of 16 bytes, alike or not, and in place; against the CPU, and against each other.
  */
 #include <math.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 enum { VECTORS = 5, SHIFTS = 4, GUARD = 16 };
 
 /* From one length to the next, of those that are counted and of those in a list. A sanitizer takes
- * fifteen times as long and sees as much in some lengths as in all, if they are of every remainder
- * of a pack. */
-#ifdef __SANITIZE_ADDRESS__
+ * fifteen times as long, and a GPU's driver its time for each allocation; both see as much in some
+ * lengths as in all, if they are of every remainder of a pack. */
+#if defined __SANITIZE_ADDRESS__ || defined SOME_LENGTHS
 enum { LENGTH_STEP = 17, LONG_STEP = 3 };
 #else
 enum { LENGTH_STEP = 1, LONG_STEP = 1 };
@@ -267,12 +267,15 @@ static const int layouts[][VECTORS] = {{1, 1, 1, 1, 1}, {2, 2, 2, 2, 2}, {3, 3, 
                                        {0, 1, 0, 0, 0}, {3, 0, 3, 3, 3}, {0, 1, 2, 3, 1}};
 enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
+/* Number by number and four at once: a compiler may make one instruction of a product and a sum in
+ * one of them and two in the other. */
 static void check_layouts(struct device *gpu, const struct call *call, const struct vectors *want)
 {
     for (int layout = 0; layout < LAYOUTS; layout++) {
         struct vectors v = run_call(gpu, call, want->n, layouts[layout]);
         for (int i = 0; i < VECTORS; i++)
-            assert_same_bits(v.at[i], want->at[i], want->n, call->name);
+            for (int64_t j = 0; j < want->n; j++)
+                assert_near(v.at[i][j], want->at[i][j], close_by, call->name, j);
         free_vectors(gpu, &v, call->name);
     }
 }

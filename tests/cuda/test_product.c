@@ -1,16 +1,13 @@
-/* test_product.c - our own products and convolutions, whose numbers are fetched by fours where
- * memory allows: the same bits however they are fetched, in every precision. */
+/* test_product.c - our own products and convolutions in float32, whose numbers are fetched by fours
+ * where memory allows: the same bits however they are fetched. */
 #include <string.h>
 
 #include "tests/kernels/support.h"
 
-enum { PRECISIONS = PRECISION_BF16 + 1 };
-
-static struct device open_gpu(enum precision precision)
+static struct device open_gpu(void)
 {
     struct device d;
-    const struct gpu_options options = {
-        .is_watched = true, .precision = precision, .is_bare = true};
+    const struct gpu_options options = {.is_watched = true, .is_bare = true};
     if (device_open_gpu(&options, &d)) fail_msg("%s", error_text());
     return d;
 }
@@ -81,21 +78,19 @@ static void products_have_the_same_bits_however_their_operands_are_fetched(void 
 {
     static const int64_t sizes[][3] = {
         {8, 12, 20}, {64, 64, 36}, {132, 136, 40}, {48, 132, 520}, {128, 8, 264}};
-    for (int precision = 0; precision < PRECISIONS; precision++) {
-        struct device d = open_gpu((enum precision)precision);
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            for (int choice = 0; choice < 8; choice++) {
-                const struct gemm g = {.transpose_a = choice & 1,
-                                       .transpose_b = choice & 2,
-                                       .add = choice & 4,
-                                       .m = sizes[i][0],
-                                       .n = sizes[i][1],
-                                       .k = sizes[i][2]};
-                const int64_t counts[] = {g.m * g.k, g.k * g.n, g.m * g.n};
-                assert_same_however_fetched(&d, run_gemm, &g, counts);
-            }
-        close_gpu(&d);
-    }
+    struct device d = open_gpu();
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int choice = 0; choice < 8; choice++) {
+            const struct gemm g = {.transpose_a = choice & 1,
+                                   .transpose_b = choice & 2,
+                                   .add = choice & 4,
+                                   .m = sizes[i][0],
+                                   .n = sizes[i][1],
+                                   .k = sizes[i][2]};
+            const int64_t counts[] = {g.m * g.k, g.k * g.n, g.m * g.n};
+            assert_same_however_fetched(&d, run_gemm, &g, counts);
+        }
+    close_gpu(&d);
 }
 
 /* A convolution; operands: x, kernel, y, in the order that ends with what is written */
@@ -133,27 +128,25 @@ static void convolutions_have_the_same_bits_however_their_operands_are_fetched(v
         {{1, 8, 6, 6, 6, 3, 3, 1, 1, 2, 1, 2, 1, 0, 1}, 68, 8},
         {{2, 4, 5, 4, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0}, 8, 132},
     };
-    for (int precision = 0; precision < PRECISIONS; precision++) {
-        struct device d = open_gpu((enum precision)precision);
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-            const struct conv2d *c = &shapes[i];
-            const struct window2d *w = &c->window;
-            const int64_t x = w->batch * w->in_y * w->in_x * c->in_channels;
-            const int64_t y = w->batch * w->out_y * w->out_x * c->out_channels;
-            const int64_t kernel = w->kernel_y * w->kernel_x * c->in_channels * c->out_channels;
-            assert_same_however_fetched(&d, run_forward, c, (const int64_t[]){x, kernel, y});
-            assert_same_however_fetched(&d, run_back_data, c, (const int64_t[]){y, kernel, x});
-            assert_same_however_fetched(&d, run_back_kernel, c, (const int64_t[]){y, x, kernel});
-        }
-        close_gpu(&d);
+    struct device d = open_gpu();
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const struct conv2d *c = &shapes[i];
+        const struct window2d *w = &c->window;
+        const int64_t x = w->batch * w->in_y * w->in_x * c->in_channels;
+        const int64_t y = w->batch * w->out_y * w->out_x * c->out_channels;
+        const int64_t kernel = w->kernel_y * w->kernel_x * c->in_channels * c->out_channels;
+        assert_same_however_fetched(&d, run_forward, c, (const int64_t[]){x, kernel, y});
+        assert_same_however_fetched(&d, run_back_data, c, (const int64_t[]){y, kernel, x});
+        assert_same_however_fetched(&d, run_back_kernel, c, (const int64_t[]){y, x, kernel});
     }
+    close_gpu(&d);
 }
 
 /* So few results that their terms are shared out among blocks, and what they were is added to. */
 static void slices_are_added_to_what_was_there(void **state)
 {
     enum { M = 3, N = 5, K = 4096 };
-    struct device d = open_gpu(PRECISION_FLOAT32);
+    struct device d = open_gpu();
     float *a = new_floats(&d, M * K), *b = new_floats(&d, K * N), *c = new_floats(&d, M * N);
     for (int i = 0; i < M * K; i++) a[i] = 1;
     for (int i = 0; i < K * N; i++) b[i] = 0.5f;

@@ -154,9 +154,12 @@ class Emulated(CommandCase):
         self.assertAlmostEqual(losses[0], losses[1], delta=1e-4 * losses[0])
 
     def test_bf16_is_another_computation_on_it(self):
-        plain = self.run_ok("--set", "train.log_every_steps=1", "spec.json").stderr
-        bf16 = self.run_ok("--set", "train.log_every_steps=1", "--set", "precision=bf16",
-                           "spec.json").stderr
+        model = [{"op": "conv2d", "filters": 4, "kernel_size": 5, "strides": 4},
+                 {"op": "conv2d", "filters": 8, "kernel_size": 3}, {"op": "flatten"},
+                 {"op": "dense", "units": 10}]
+        words = ["--set", "train.log_every_steps=1", "--set", "model=" + json.dumps(model)]
+        plain = self.run_ok(*words, "spec.json").stderr
+        bf16 = self.run_ok(*words, "--set", "precision=bf16", "spec.json").stderr
         self.assertNotIn("no effect", bf16)
         losses = [re.findall(r"loss (\d\.\d+), acc", text) for text in (plain, bf16)]
         self.assertEqual(len(losses[0]), 20)

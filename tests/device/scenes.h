@@ -7,8 +7,8 @@
 /* The models of the curves */
 extern const struct scene scene_softmax_sgd, scene_mlp_momentum, scene_cnn_adam;
 
-/* Two of them in bf16, as far as the device does that */
-extern const struct scene scene_softmax_bf16, scene_mlp_bf16;
+/* One whose convolutions a GPU makes in bf16 */
+extern const struct scene scene_small_cnn, scene_small_cnn_bf16;
 
 extern const struct scene scene_all_ops; /* on the way from the features to the logits */
 

@@ -72,7 +72,7 @@ static void check_events(const struct scene *scene, event *in_turn, event *besid
 }
 
 static const struct scene *const scenes[] = {
-    &scene_softmax_sgd,   &scene_mlp_momentum, &scene_cnn_adam, &scene_mlp_bf16,
+    &scene_softmax_sgd,   &scene_mlp_momentum, &scene_cnn_adam, &scene_small_cnn_bf16,
     &scene_all_ops,       &scene_weighted,     &scene_squares,  &scene_huber,
     &scene_distances,     &scene_hinge,        &scene_sigmoid,  &scene_more_for_yes,
     &scene_probabilities, &scene_clipped_sums, &scene_sums,     &scene_clipped_values,

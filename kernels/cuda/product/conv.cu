@@ -121,7 +121,8 @@ template <bool IS_ALONG_TERMS> struct windows {
         const bool is_inside =
             (uint32_t)(a.y + b.y) < g.in_y.by && (uint32_t)(a.x + b.x) < g.in_x.by;
         const uint64_t pixel = a.pixel + b.pixel;
-        return {x + (pixel * g.in_channels.by + (a.channel + b.channel)), is_inside};
+        const uint64_t number = pixel * g.in_channels.by + (a.channel + b.channel);
+        return {x + (is_inside ? number : 0), is_inside};
     }
 };
 
@@ -158,7 +159,8 @@ struct outputs_above {
         const bool is_output = (down | right) >= 0 && y * g.stride_y.by == (uint32_t)down &&
                                x * g.stride_x.by == (uint32_t)right && y < g.out_y.by &&
                                x < g.out_x.by;
-        return {dy + (pixel * g.out_channels.by + t.channel), is_output};
+        const uint64_t number = pixel * g.out_channels.by + t.channel;
+        return {dy + (is_output ? number : 0), is_output};
     }
 };
 
@@ -194,6 +196,7 @@ struct turned_kernel {
 };
 
 struct forward_operands {
+    enum { ROUNDS = true };
     typedef windows<true> Left;
     typedef matrix<false> Right;
     Left left;
@@ -224,6 +227,7 @@ struct forward_operands {
 
 /* Both gradients: a matrix that is overwritten or added to */
 template <typename LeftSide, typename RightSide> struct gradient_operands {
+    enum { ROUNDS = true };
     typedef LeftSide Left;
     typedef RightSide Right;
     Left left;

@@ -19,18 +19,6 @@ ON_GPU void read_quad(float *to, const float *from, bool is_there)
                  : "memory");
 }
 
-ON_GPU void read_float(float *to, const float *from, bool is_there)
-{
-    asm volatile("{\n"
-                 ".reg .pred wanted;\n"
-                 "setp.ne.u32 wanted, %2, 0;\n"
-                 "@wanted ld.global.f32 %0, [%1];\n"
-                 "}"
-                 : "+f"(to[0])
-                 : "l"(__cvta_generic_to_global(from)), "r"((uint32_t)is_there)
-                 : "memory");
-}
-
 ON_GPU uint32_t shared_address(const void *shared)
 {
     return (uint32_t)__cvta_generic_to_shared(shared);

@@ -71,12 +71,12 @@ template <typename Operands, typename Sums, int ROWS, bool WIDE> struct streamin
 };
 
 /* Through registers: while a step is added, the next one is on its way. */
-template <typename Operands, typename Sums, int ROWS, bool WIDE> struct carrying {
+template <typename Operands, typename Sums, int ROWS> struct carrying {
     enum { STAGES = 2 };
     typedef sides<Operands, Sums> Sides;
     typedef stages<Sums, ROWS, STAGES> Shared;
-    carried<typename Sides::Left, typename Sides::left_layout, Sums, ROWS, WIDE> left;
-    carried<typename Sides::Right, typename Sides::right_layout, Sums, Sums::COLUMNS, WIDE> right;
+    carried<typename Sides::Left, typename Sides::left_layout, Sums, ROWS> left;
+    carried<typename Sides::Right, typename Sides::right_layout, Sums, Sums::COLUMNS> right;
     int term; /* the first of the step that is fetched next */
     int stage;
 

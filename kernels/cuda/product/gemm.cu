@@ -1,8 +1,10 @@
-/* gemm.cu - matrix products: cuBLAS where it was found, else a kernel of our own. */
+/* gemm.cu - matrix products: cuBLAS where it was found, else a kernel of our own, in float32 whatever
+ * the precision allows. */
 #include "kernels/cuda/product/matrix.cuh"
 
 /* c = left right; c' where it is turned */
 template <bool LEFT_ALONG_TERMS, bool RIGHT_ALONG_TERMS> struct gemm_operands {
+    enum { ROUNDS = false };
     typedef matrix<LEFT_ALONG_TERMS> Left;
     typedef matrix<RIGHT_ALONG_TERMS> Right;
     Left left;

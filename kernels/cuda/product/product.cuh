@@ -8,6 +8,7 @@
  *
  * What is multiplied is an Operands:
  *     Left, Right              types of left and right, each a Side (tile.cuh)
+ *     ROUNDS                   whether tensor cores may multiply them, as the precision has it
  *     rows, columns, terms     sizes, which fit an int
  *     store<COUNT>(row, column, sums)
  *                              takes COUNT neighbours of a row; more than one only where the
@@ -187,22 +188,23 @@ static void launch_tiles(struct device *d, const char *name, const Operands &o,
            s);
 }
 
+/* What is not wide stays in float32: tensor cores would wait for numbers that come one by one. */
 template <int COLUMNS, bool WIDE, typename Operands>
 static void launch_product(struct device *d, const char *name, const Operands &o,
                            const struct slicing &s)
 {
-    enum { BF16_TERMS = WIDE && COLUMNS == 32 ? 2 * STEP_TERMS : STEP_TERMS };
-    switch (((const struct cuda_state *)d->state)->precision) {
-    case PRECISION_TF32:
-        launch_tiles<tensor_sums<COLUMNS, tf32_words, STEP_TERMS>, WIDE>(d, name, o, s);
-        break;
-    case PRECISION_BF16:
-        launch_tiles<tensor_sums<COLUMNS, bf16_words, BF16_TERMS>, WIDE>(d, name, o, s);
-        break;
-    case PRECISION_FLOAT32:
-        launch_tiles<float_sums<COLUMNS>, WIDE>(d, name, o, s);
-        break;
+    enum { BF16_TERMS = COLUMNS == 32 ? 2 * STEP_TERMS : STEP_TERMS };
+    if constexpr (WIDE && Operands::ROUNDS) {
+        switch (((const struct cuda_state *)d->state)->precision) {
+        case PRECISION_TF32:
+            return launch_tiles<tensor_sums<COLUMNS, tf32_words, STEP_TERMS>, true>(d, name, o, s);
+        case PRECISION_BF16:
+            return launch_tiles<tensor_sums<COLUMNS, bf16_words, BF16_TERMS>, true>(d, name, o, s);
+        case PRECISION_FLOAT32:
+            break;
+        }
     }
+    launch_tiles<float_sums<COLUMNS>, WIDE>(d, name, o, s);
 }
 
 template <bool WIDE, typename Operands>

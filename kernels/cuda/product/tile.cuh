@@ -5,9 +5,9 @@
  *     Place place(i)   what reading row or column i takes. Beyond the end it is any other: nobody
  *                      asks for the sums that come of it.
  *     Term term(k)     the same of a term, which may be beyond the end
- *     at(Place, Term)  where the number lies, or that it stands for 0, as beyond the end of terms.
- *                      Of a product that is WIDE, it is the first of a quad, all of whose numbers
- *                      are there or none, and aligned to 16 bytes even where it is not.
+ *     at(Place, Term)  where the number lies, or that it stands for 0, as beyond the end of terms:
+ *                      then where another lies. Of a product that is WIDE, it is the first of a
+ *                      quad, all of whose numbers are there or none, and aligned to 16 bytes.
  *
  * In shared memory a tile is made of words: a float, or what the tensor cores multiply. Floats are
  * streamed: copied without a register, some steps ahead. What has to be rounded is carried through
@@ -19,7 +19,7 @@
 
 #include "kernels/cuda/product/copy_instructions.cuh"
 
-/* A number of the GPU's memory; not is_there: 0, wherever it points to */
+/* A number of the GPU's memory; not is_there: 0, and it points to another */
 struct source {
     const float *from;
     bool is_there;
@@ -171,17 +171,16 @@ template <typename Side, typename Layout, typename Sums, int LENGTH, bool WIDE> 
     }
 };
 
-/* Numbers of one side on their way through registers, where Sums::packed() makes words of
- * Sums::PACKED terms each. */
-template <typename Side, typename Layout, typename Sums, int LENGTH, bool WIDE> struct carried {
+/* Quads of one side on their way through registers, where Sums::packed() makes words of Sums::PACKED
+ * terms each. */
+template <typename Side, typename Layout, typename Sums, int LENGTH> struct carried {
     enum {
         ALONG = Side::ALONG_TERMS,
         PACKED = Sums::PACKED,
-        ACROSS = WIDE && !ALONG ? QUAD : 1,
-        DEEP = WIDE && ALONG ? (int)QUAD : (int)PACKED,
+        ACROSS = ALONG ? 1 : QUAD,
+        DEEP = ALONG ? (int)QUAD : (int)PACKED,
         NUMBERS = ACROSS * DEEP,
-        WORDS = NUMBERS / PACKED,
-        TOGETHER = WIDE ? QUAD : 1
+        WORDS = NUMBERS / PACKED
     };
     static_assert((int)ALONG == (int)Layout::ALONG_TERMS, "neighbours stay together");
     typedef share<Side, LENGTH, Sums::TERMS, Sums::THREADS, ACROSS, DEEP> Share;
@@ -193,15 +192,12 @@ template <typename Side, typename Layout, typename Sums, int LENGTH, bool WIDE> 
 #pragma unroll
         for (int j = 0; j < Share::COUNT; j++)
 #pragma unroll
-            for (int i = 0; i < NUMBERS / TOGETHER; i++) {
+            for (int i = 0; i < NUMBERS / QUAD; i++) {
                 const struct source s = own.at(side, j, first_term + (int)own.term(j) + i);
-                float *to = &held[j][i * TOGETHER];
+                float *to = &held[j][i * QUAD];
 #pragma unroll
-                for (int e = 0; e < TOGETHER; e++) to[e] = 0;
-                if constexpr (WIDE)
-                    read_quad(to, s.from, s.is_there);
-                else
-                    read_float(to, s.from, s.is_there);
+                for (int e = 0; e < QUAD; e++) to[e] = 0;
+                read_quad(to, s.from, s.is_there);
             }
     }
 

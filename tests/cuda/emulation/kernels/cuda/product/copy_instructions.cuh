@@ -40,11 +40,6 @@ ON_GPU void read_quad(float *to, const float *from, bool is_there)
     if (is_there) memcpy(to, from, 16);
 }
 
-ON_GPU void read_float(float *to, const float *from, bool is_there)
-{
-    if (is_there) *to = *from;
-}
-
 ON_GPU void copy_quad(void *to, const float *from, bool is_there)
 {
     demand_aligned(to, 16);

@@ -17,10 +17,12 @@ enum {
     LONG_CHECKPOINT_S = 60,
     CLOCK_OFF_S = 10,
     CLOCKS_NAMED = 8,
-    MANY_RETRIES = 5,      /* in the last seconds */
-    LOST_LATELY = 2,       /* connections, and */
-    LOST_LEAST = 4,        /* in all: one task that ends is no news */
-    CHECKPOINTS_LEAST = 3, /* of a chief, for how often they come to mean anything */
+    AWAY_NAMED = 8,
+    TASKS_LOOKED_AT = 1 << 16, /* more are a lie */
+    MANY_RETRIES = 5,          /* in the last seconds */
+    LOST_LATELY = 2,           /* connections, and */
+    LOST_LEAST = 4,            /* in all: one task that ends is no news */
+    CHECKPOINTS_LEAST = 3,     /* of a chief, for how often they come to mean anything */
     QUEUED_LEAST = 64 << 20,
     BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
 };
@@ -419,6 +421,24 @@ static void dropped(const struct job_facts *j, struct findings *f)
     }
 }
 
+/* ": worker/0": those of whom nothing is known, where these are all that are away */
+static void name_away(const struct job_facts *j, int workers, int away, char *ret, size_t room)
+{
+    bool *is_known = calloc((size_t)workers + 1, sizeof *is_known);
+    int unknown = 0, named = 0;
+    *ret = '\0';
+    if (!is_known) return;
+    for (int i = 0; i < j->count; i++)
+        if (!j->tasks[i].is_ps && j->tasks[i].index < workers) is_known[j->tasks[i].index] = true;
+    for (int i = 0; i < workers; i++) unknown += !is_known[i];
+    for (int i = 0; i < workers && unknown == away && named < AWAY_NAMED; i++) {
+        const size_t used = strlen(ret);
+        if (is_known[i]) continue;
+        snprintf(ret + used, room - used, "%sworker/%d", named++ ? ", " : ": ", i);
+    }
+    free(is_known);
+}
+
 /* Workers know how many ps there are. */
 static void not_shown(const struct job_facts *j, struct findings *f)
 {
@@ -437,15 +457,34 @@ static void not_shown(const struct job_facts *j, struct findings *f)
             all - shown, all);
 }
 
+/* All are connected, and one has never told anything: it stands still since it came. */
+static void unheard(const struct job_facts *j, const struct told *first, struct findings *f)
+{
+    const double all = of(first, COUNTER_PEERS);
+    char names[AWAY_NAMED * TOLD_NAME_MAX];
+    int known = 0;
+    for (int i = 0; i < j->count; i++) known += !j->tasks[i].is_ps;
+    const bool is_late = of(first, COUNTER_UPTIME) * 1000 >= SILENT_MS;
+    if (!(known < all) || all > TASKS_LOOKED_AT || !is_late) return;
+    if (of(first, COUNTER_PEERS_UP) < all) return;
+    name_away(j, (int)all, (int)all - known, names, sizeof names);
+    findings_say(f, FINDING_WARNING, "nothing has been heard of %.0f of %.0f workers%s: %s",
+                 all - known, all, names, "stopped, or their hosts hang");
+}
+
 static void missing(const struct job_facts *j, struct findings *f)
 {
     not_shown(j, f);
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
-        const double away = of(t, COUNTER_PEERS) - of(t, COUNTER_PEERS_UP);
-        if (away > 0 && (t->index == 0 || !t->is_ps))
-            findings_say(f, FINDING_WARNING, "%s is not connected to %.0f of %.0f %s", t->task,
-                         away, of(t, COUNTER_PEERS), t->is_ps ? "workers" : "ps");
+        const double all = of(t, COUNTER_PEERS), away = all - of(t, COUNTER_PEERS_UP);
+        char names[AWAY_NAMED * TOLD_NAME_MAX] = "";
+        if (t->is_ps && t->index == 0) unheard(j, t, f);
+        if (!(away > 0) || (t->index && t->is_ps)) continue;
+        if (t->is_ps && all <= TASKS_LOOKED_AT)
+            name_away(j, (int)all, (int)away, names, sizeof names);
+        findings_say(f, FINDING_WARNING, "%s is not connected to %.0f of %.0f %s%s", t->task, away,
+                     all, t->is_ps ? "workers" : "ps", names);
     }
 }
 
@@ -509,6 +548,12 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
             "the last checkpoint took %.0f s: where checkpoint_dir lies is slow (dtrain doctor "
             "with the spec measures it)",
             of(t, COUNTER_CHECKPOINT_SECONDS));
+    if (of(t, COUNTER_SAVING) > LONG_CHECKPOINT_S)
+        findings_say(
+            f, FINDING_WARNING,
+            "the checkpoint being made has taken %.0f s so far: a ps that \"writes a checkpoint\" "
+            "has a slow disk, or one is away (--save_timeout ends it)",
+            of(t, COUNTER_SAVING));
     const double writing_s = of(t, COUNTER_CHECKPOINT_SECONDS) * of(t, COUNTER_CHECKPOINTS);
     if (of(t, COUNTER_CHECKPOINTS) >= CHECKPOINTS_LEAST && writing_s > always_saves * up_s)
         findings_say(f, FINDING_WARNING,

@@ -216,6 +216,9 @@ static void faults_of_the_job_are_named(void **state)
     job = healthy();
     ps(&job, 0)->counters.at[COUNTER_PEERS_UP] = 3;
     finds(&job, "missing", "ps/0 is not connected to 1 of 4 workers");
+    worker(&job, 2)->index = 1; /* nothing is known of it */
+    finds(&job, "missing", "ps/0 is not connected to 1 of 4 workers: worker/2");
+    worker(&job, 2)->index = 2;
     for (int i = 0; i < WORKERS; i++) worker(&job, i)->counters.at[COUNTER_PEERS] = PS + 1;
     finds(&job, "missing", "nothing is known of 1 of 3 ps: --ps_hosts names too few");
     job = healthy();
@@ -309,6 +312,18 @@ static void of_many_silent_ps_some_are_named_and_the_rest_is_counted(void **stat
     assert_string_equal(found[NAMED + 1].rule, "loss");
 }
 
+static void a_worker_that_has_never_told_anything_is_named(void **state)
+{
+    struct job job = healthy();
+    struct finding found[FINDINGS_MAX];
+    const struct job_facts facts = {job.tasks, TASKS - 1, NOW_MS, 1e9, true, NULL, 0};
+    assert_int_equal(rules_apply(&facts, found), 1);
+    assert_non_null(strstr(found[0].text, "nothing has been heard of 1 of 4 workers: worker/3"));
+    ps(&job, 0)->counters.at[COUNTER_UPTIME] = 10;
+    ps(&job, 0)->counters.at[COUNTER_TIME_APPLY] = 1;
+    assert_int_equal(rules_apply(&facts, found), 0);
+}
+
 /* As ps/0 alone knows it, on its page. */
 static void who_hears_of_one_ps_misses_no_other(void **state)
 {
@@ -335,6 +350,9 @@ static void checkpoints_that_are_old_or_fail_are_named(void **state)
     at[COUNTER_CHECKPOINT_SECONDS] = 90;
     finds(&job, "checkpoints", "the last checkpoint took 90 s");
     at[COUNTER_CHECKPOINT_SECONDS] = 1;
+    at[COUNTER_SAVING] = 75;
+    finds(&job, "checkpoints", "the checkpoint being made has taken 75 s so far");
+    at[COUNTER_SAVING] = 0;
     at[COUNTER_CHECKPOINT_TIME] = 0;
     finds(&job, "checkpoints", "no checkpoint for 120 min");
     at[COUNTER_SAVES_TO] = 0;
@@ -391,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_is_off_is_named),
         cmocka_unit_test(a_ps_that_does_not_answer_is_named),
         cmocka_unit_test(of_many_silent_ps_some_are_named_and_the_rest_is_counted),
+        cmocka_unit_test(a_worker_that_has_never_told_anything_is_named),
         cmocka_unit_test(who_hears_of_one_ps_misses_no_other),
         cmocka_unit_test(checkpoints_that_are_old_or_fail_are_named),
         cmocka_unit_test(the_chief_is_the_last_to_have_come_to_lead),

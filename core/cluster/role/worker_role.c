@@ -727,6 +727,11 @@ bool worker_role_is_evaluating(const struct role *role)
     return ((const struct worker_role *)role)->phase == EVALUATING;
 }
 
+bool worker_role_is_saving(const struct role *role)
+{
+    return ((const struct worker_role *)role)->saving.phase != SAVE_IDLE;
+}
+
 uint64_t worker_role_term(const struct role *role)
 {
     return ((const struct worker_role *)role)->lead.term;

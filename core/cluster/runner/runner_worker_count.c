@@ -130,6 +130,8 @@ bool runner_worker_count(struct task *t, struct counters *c)
     c->at[COUNTER_CHECKPOINT_FAILURES] = (double)w->saving.failures;
     c->at[COUNTER_DELTA_FAILURES] = (double)w->saving.delta_failures;
     c->at[COUNTER_WITHOUT_PS] = without_ps(t);
+    c->at[COUNTER_SAVING] =
+        worker_role_is_saving(t->role) ? seconds(w->saving.began_ns, clock_ns()) : 0;
     c->at[COUNTER_SAVES_TO] = w->options.spec->train.checkpoint.dir != NULL;
     rate(w, c);
     return w->has_adopted;

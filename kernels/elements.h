@@ -193,84 +193,101 @@ ELEMENT float element_by_example(const struct by_example *of, int64_t example)
     return of->at ? of->at[example * of->step] : 1.0f;
 }
 
-ELEMENT void element_lstm(const struct lstm_cell *v, int64_t example, int64_t k)
+/* What all units of an example share. The cells below read whatever they choose from before they
+ * choose: a load that only one side of a choice needs keeps their loop from being vectorised. */
+struct cell_example {
+    int64_t at;
+    bool is_there;
+    float attended; /* 1 less the attention */
+};
+
+ELEMENT struct cell_example element_lstm_example(const struct lstm_cell *v, int64_t example)
 {
-    float *gates = v->gates + example * 4 * v->units + k;
-    const int64_t at = example * v->units + k;
+    return (struct cell_example){example, element_by_example(&v->mask, example) > 0.0f, 1.0f};
+}
+
+ELEMENT struct cell_example element_gru_example(const struct gru_cell *v, int64_t example)
+{
+    return (struct cell_example){example, element_by_example(&v->mask, example) > 0.0f,
+                                 v->attention.at ? 1.0f - element_by_example(&v->attention, example)
+                                                 : 1.0f};
+}
+
+ELEMENT void element_lstm(const struct lstm_cell *v, struct cell_example e, int64_t k)
+{
+    float *gates = v->gates + e.at * 4 * v->units + k;
+    const int64_t at = e.at * v->units + k;
+    const float c_before = v->c_before[at], h_before = v->h_before[at];
     const float i = mathf_sigmoid(gates[0]), j = mathf_tanh(gates[v->units]);
     const float f = mathf_sigmoid(gates[2 * v->units] + v->forget_bias);
     const float o = mathf_sigmoid(gates[3 * v->units]);
-    const bool is_there = element_by_example(&v->mask, example) > 0.0f;
-    const float c = f * v->c_before[at] + i * j;
+    const float c = f * c_before + i * j, h = o * mathf_tanh(c);
     gates[0] = i;
     gates[v->units] = j;
     gates[2 * v->units] = f;
     gates[3 * v->units] = o;
-    v->c[at] = is_there ? c : v->c_before[at];
-    v->h[at] = is_there ? o * mathf_tanh(c) : v->h_before[at];
+    v->c[at] = e.is_there ? c : c_before;
+    v->h[at] = e.is_there ? h : h_before;
 }
 
-ELEMENT void element_lstm_back(const struct lstm_cell *v, int64_t example, int64_t k)
+ELEMENT void element_lstm_back(const struct lstm_cell *v, struct cell_example e, int64_t k)
 {
-    float *gates = v->gates + example * 4 * v->units + k;
-    const int64_t at = example * v->units + k;
+    float *gates = v->gates + e.at * 4 * v->units + k;
+    const int64_t at = e.at * v->units + k;
     const float i = gates[0], j = gates[v->units], f = gates[2 * v->units];
-    const float o = gates[3 * v->units], c = mathf_tanh(v->c[at]);
-    const bool is_there = element_by_example(&v->mask, example) > 0.0f;
-    const float dh = v->dh[at] + (v->dy ? v->dy[example * v->dy_step + k] : 0.0f);
-    const float dc = v->dc[at] + dh * o * (1.0f - c * c);
-    gates[0] = is_there ? dc * j * i * (1.0f - i) : 0.0f;
-    gates[v->units] = is_there ? dc * i * (1.0f - j * j) : 0.0f;
-    gates[2 * v->units] = is_there ? dc * v->c_before[at] * f * (1.0f - f) : 0.0f;
-    gates[3 * v->units] = is_there ? dh * c * o * (1.0f - o) : 0.0f;
-    v->dc[at] = is_there ? dc * f : v->dc[at];
-    v->dh[at] = is_there ? 0.0f : v->dh[at];
+    const float o = gates[3 * v->units], c = mathf_tanh(v->c[at]), c_before = v->c_before[at];
+    const float dh_after = v->dh[at], dc_after = v->dc[at];
+    const float dh = dh_after + (v->dy ? v->dy[e.at * v->dy_step + k] : 0.0f);
+    const float dc = dc_after + dh * o * (1.0f - c * c);
+    const float di = dc * j * i * (1.0f - i), dj = dc * i * (1.0f - j * j);
+    const float df = dc * c_before * f * (1.0f - f), dout = dh * c * o * (1.0f - o);
+    gates[0] = e.is_there ? di : 0.0f;
+    gates[v->units] = e.is_there ? dj : 0.0f;
+    gates[2 * v->units] = e.is_there ? df : 0.0f;
+    gates[3 * v->units] = e.is_there ? dout : 0.0f;
+    v->dc[at] = e.is_there ? dc * f : dc_after;
+    v->dh[at] = e.is_there ? 0.0f : dh_after;
 }
 
-/* 1 less the attention */
-ELEMENT float element_attended(const struct gru_cell *v, int64_t example)
+ELEMENT void element_gru_gates(const struct gru_cell *v, struct cell_example e, int64_t k)
 {
-    return v->attention.at ? 1.0f - v->attention.at[example * v->attention.step] : 1.0f;
+    float *gates = v->gates + e.at * 2 * v->units + k;
+    const int64_t at = e.at * v->units + k;
+    const float reset = mathf_sigmoid(gates[0]), update = mathf_sigmoid(gates[v->units]);
+    gates[0] = reset;
+    gates[v->units] = update;
+    v->reset[at] = reset * v->before[at];
 }
 
-ELEMENT void element_gru_gates(const struct gru_cell *v, int64_t example, int64_t k)
+ELEMENT void element_gru(const struct gru_cell *v, struct cell_example e, int64_t k)
 {
-    float *gates = v->gates + example * 2 * v->units + k;
-    const int64_t at = example * v->units + k;
-    gates[0] = mathf_sigmoid(gates[0]);
-    gates[v->units] = mathf_sigmoid(gates[v->units]);
-    v->reset[at] = gates[0] * v->before[at];
-}
-
-ELEMENT void element_gru(const struct gru_cell *v, int64_t example, int64_t k)
-{
-    const int64_t at = example * v->units + k;
-    const float u = v->gates[example * 2 * v->units + v->units + k] * element_attended(v, example);
-    const float c = mathf_tanh(v->candidate[at]);
-    const bool is_there = element_by_example(&v->mask, example) > 0.0f;
+    const int64_t at = e.at * v->units + k;
+    const float u = v->gates[e.at * 2 * v->units + v->units + k] * e.attended;
+    const float c = mathf_tanh(v->candidate[at]), before = v->before[at];
+    const float after = u * before + (1.0f - u) * c;
     v->candidate[at] = c;
-    v->after[at] = is_there ? u * v->before[at] + (1.0f - u) * c : v->before[at];
+    v->after[at] = e.is_there ? after : before;
 }
 
-ELEMENT void element_gru_back(const struct gru_cell *v, int64_t example, int64_t k)
+ELEMENT void element_gru_back(const struct gru_cell *v, struct cell_example e, int64_t k)
 {
-    float *gates = v->gates + example * 2 * v->units + k;
-    const int64_t at = example * v->units + k;
-    const float raw = gates[v->units], attended = element_attended(v, example);
-    const float u = raw * attended, c = v->candidate[at];
-    const bool is_there = element_by_example(&v->mask, example) > 0.0f;
-    const float dh = v->dh[at] + (v->dy ? v->dy[example * v->dy_step + k] : 0.0f);
-    const float du = is_there ? dh * (v->before[at] - c) : 0.0f;
-    gates[v->units] = du * attended * raw * (1.0f - raw);
-    v->candidate[at] = is_there ? dh * (1.0f - u) * (1.0f - c * c) : 0.0f;
-    v->dh[at] = is_there ? dh * u : v->dh[at];
+    float *gates = v->gates + e.at * 2 * v->units + k;
+    const int64_t at = e.at * v->units + k;
+    const float raw = gates[v->units], u = raw * e.attended;
+    const float c = v->candidate[at], before = v->before[at], dh_after = v->dh[at];
+    const float dh = dh_after + (v->dy ? v->dy[e.at * v->dy_step + k] : 0.0f);
+    const float du = e.is_there ? dh * (before - c) : 0.0f;
+    const float dc = dh * (1.0f - u) * (1.0f - c * c);
+    gates[v->units] = du * e.attended * raw * (1.0f - raw);
+    v->candidate[at] = e.is_there ? dc : 0.0f;
+    v->dh[at] = e.is_there ? dh * u : dh_after;
     if (v->dattention) v->dattention[at] = -du * raw;
 }
 
-ELEMENT void element_gru_gates_back(const struct gru_cell *v, int64_t example, int64_t k)
+ELEMENT void element_gru_gates_back(const struct gru_cell *v, struct cell_example e, int64_t k)
 {
-    float *gates = v->gates + example * 2 * v->units + k;
-    const int64_t at = example * v->units + k;
+    float *gates = v->gates + e.at * 2 * v->units + k;
+    const int64_t at = e.at * v->units + k;
     const float r = gates[0], dreset = v->dreset[at];
     gates[0] = dreset * v->before[at] * r * (1.0f - r);
     v->dh[at] += dreset * r;

@@ -2,13 +2,20 @@
  * some of them.
  *
  * A block of neighbours at a time goes through the formula: neighbours of the result, or where
- * only what is folded lies side by side, of that. Which of the two, and the order of each sum,
- * depend on the loops alone, whatever the batch and the threads are.
+ * only what is folded lies side by side, of that. Where the last loop is short, as channels are,
+ * several rows of it make a block. Which of these, and the order of each sum, depend on the loops
+ * alone, whatever the batch and the threads are.
  */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
-enum { FOLD_BLOCK = 256, FOLD_LANES = 16, STRAIGHT_BLOCK = 4096 };
+enum { FOLD_BLOCK = 256, FOLD_LANES = 16, STRAIGHT_BLOCK = 4096, OPERANDS = 3 };
+
+/* Neighbours in rows, `row` floats from each to the next; at: NULL, or where they begin */
+struct rows {
+    const float *at;
+    int64_t row;
+};
 
 /* The last loop goes in blocks, all others place by place. */
 struct walk {
@@ -21,6 +28,8 @@ struct walk {
     bool is_straight;        /* the formula in neighbours of all sides is the result */
     struct fold_loops inner; /* folded ones that are no block */
     int64_t folded_places;   /* of `inner` */
+    int width;               /* of rows, which go in blocks in the place of neighbours; 0: none */
+    int64_t row[OPERANDS];   /* from one to the next; they are folded, or the block's loop */
 };
 
 /* Neighbours that lie side by side are used where they are. */
@@ -31,24 +40,30 @@ ELEMENT const float *gather(float *room, const float *x, int64_t step, int count
     return room;
 }
 
-/* The formula in a row of places; what it does not read may be NULL */
-ELEMENT void formula(enum fold_of of, const struct fold *f, float *v, const float *a,
-                     const float *b, const float *c, int count)
+/* The formula in rows of n places, into v; what it does not read may be NULL */
+ELEMENT void formula(enum fold_of of, const struct fold *f, float *v, int64_t v_row,
+                     const struct rows x[OPERANDS], int n, int rows)
 {
-    const bool has_b = b != NULL, has_c = c != NULL;
+    const bool has_b = x[1].at != NULL, has_c = x[2].at != NULL;
+    for (int r = 0; r < rows; r++) {
+        const float *a = x[0].at + r * x[0].row;
+        const float *b = has_b ? x[1].at + r * x[1].row : NULL;
+        const float *c = has_c ? x[2].at + r * x[2].row : NULL;
+        float *to = v + r * v_row;
 #pragma omp simd
-    for (int k = 0; k < count; k++)
-        v[k] = element_fold(of, f, a[k], has_b ? b[k] : 0.0f, has_c ? c[k] : 0.0f);
+        for (int k = 0; k < n; k++)
+            to[k] = element_fold(of, f, a[k], has_b ? b[k] : 0.0f, has_c ? c[k] : 0.0f);
+    }
 }
 
 /* By kind, with the kind a constant in the loop */
-static void formula_of(const struct fold *f, float *v, const float *a, const float *b,
-                       const float *c, int count)
+static void formula_of(const struct fold *f, float *v, int64_t v_row, const struct rows x[OPERANDS],
+                       int n, int rows)
 {
     switch (f->of) {
 #define CASE(kind)                                                                                 \
     case kind:                                                                                     \
-        return formula(kind, f, v, a, b, c, count);
+        return formula(kind, f, v, v_row, x, n, rows);
         CASE(FOLD_A)
         CASE(FOLD_ADD)
         CASE(FOLD_SUBTRACT)
@@ -90,10 +105,12 @@ static void take_block(const struct fold *f, float *v, const int64_t at[3], cons
                        int count)
 {
     float room[3][FOLD_BLOCK];
-    const float *a = gather(room[0], f->a + at[0], step[0], count);
-    const float *b = gather(room[1], f->b ? f->b + at[1] : NULL, step[1], count);
-    const float *c = gather(room[2], f->c ? f->c + at[2] : NULL, step[2], count);
-    formula_of(f, v, a, b, c, count);
+    const struct rows x[OPERANDS] = {
+        {gather(room[0], f->a + at[0], step[0], count), 0},
+        {gather(room[1], f->b ? f->b + at[1] : NULL, step[1], count), 0},
+        {gather(room[2], f->c ? f->c + at[2] : NULL, step[2], count), 0},
+    };
+    formula_of(f, v, 0, x, count, 1);
 }
 
 static void give(const struct fold *f, float *y, float value)
@@ -150,8 +167,68 @@ static float along(const struct walk *w, const int64_t first[3])
 static void straight_block(const struct walk *w, const int64_t first[3], float *y, int count)
 {
     const struct fold *f = &w->f;
-    formula_of(f, y, f->a + first[0], f->b ? f->b + first[1] : NULL, f->c ? f->c + first[2] : NULL,
-               count);
+    const struct rows x[OPERANDS] = {
+        {f->a + first[0], 0},
+        {f->b ? f->b + first[1] : NULL, 0},
+        {f->c ? f->c + first[2] : NULL, 0},
+    };
+    formula_of(f, y, 0, x, count, 1);
+}
+
+/* ---- short rows ---- */
+
+/* The formula in `rows` rows, whose first begins `skipped` behind */
+static void take_rows(const struct walk *w, float *v, int64_t v_row, const int64_t first[OPERANDS],
+                      int64_t skipped, int rows)
+{
+    const float *const at[OPERANDS] = {w->f.a, w->f.b, w->f.c};
+    struct rows x[OPERANDS];
+    for (int o = 0; o < OPERANDS; o++)
+        x[o] = (struct rows){at[o] ? at[o] + first[o] + skipped * w->row[o] : NULL, w->row[o]};
+    formula_of(&w->f, v, v_row, x, w->width, rows);
+}
+
+/* sum [n] += each of the rows of v, in their order; what goes side by side stays in registers. */
+static void sum_rows(double *sum, const float *v, int n, int rows)
+{
+    int k = 0;
+    for (; k + FOLD_LANES <= n; k += FOLD_LANES) {
+        double lane[FOLD_LANES];
+        for (int j = 0; j < FOLD_LANES; j++) lane[j] = sum[k + j];
+        for (int r = 0; r < rows; r++)
+            for (int j = 0; j < FOLD_LANES; j++) lane[j] += v[r * n + k + j];
+        for (int j = 0; j < FOLD_LANES; j++) sum[k + j] = lane[j];
+    }
+    for (int r = 0; r < rows; r++)
+        for (int j = k; j < n; j++) sum[j] += v[r * n + j];
+}
+
+/* A row of results, each over all folded rows. Sums begin with what leaves -0 as it is. */
+static void folded_rows(const struct walk *w, const int64_t first[OPERANDS], float *y)
+{
+    const int n = w->width, most = FOLD_BLOCK / n;
+    float v[FOLD_BLOCK], top[FOLD_BLOCK];
+    double sum[FOLD_BLOCK];
+    for (int k = 0; k < n; k++) sum[k] = -0.0;
+    for (int k = 0; k < n; k++) top[k] = -INFINITY;
+    for (int64_t i = 0; i < w->folded_places; i += most) {
+        const int rows = w->folded_places - i < most ? (int)(w->folded_places - i) : most;
+        take_rows(w, v, n, first, i, rows);
+        if (!w->f.is_max) sum_rows(sum, v, n, rows);
+        for (int r = 0; r < rows && w->f.is_max; r++)
+            for (int k = 0; k < n; k++) top[k] = top[k] >= v[r * n + k] ? top[k] : v[r * n + k];
+    }
+    for (int k = 0; k < n; k++) give(&w->f, y + k * w->y, w->f.is_max ? top[k] : (float)sum[k]);
+}
+
+/* A block of rows of results */
+static void kept_rows(const struct walk *w, const int64_t first[OPERANDS], float *y, int rows)
+{
+    const int n = w->width;
+    float v[FOLD_BLOCK];
+    take_rows(w, w->is_straight ? y : v, w->is_straight ? w->y : n, first, 0, rows);
+    for (int r = 0; r < rows && !w->is_straight; r++)
+        for (int k = 0; k < n; k++) give(&w->f, y + r * w->y + k, v[r * n + k]);
 }
 
 static void walk_range(const void *arguments, int64_t begin, int64_t end)
@@ -164,7 +241,11 @@ static void walk_range(const void *arguments, int64_t begin, int64_t end)
                                   element_place(&w->outer, w->outer.b, place) + k * w->b,
                                   element_place(&w->outer, w->outer.c, place) + k * w->c};
         float *y = w->f.y + element_place(&w->outer, w->outer.y, place) + k * w->y;
-        if (w->is_straight)
+        if (w->width && w->f.folded.count)
+            folded_rows(w, first, y);
+        else if (w->width)
+            kept_rows(w, first, y, count);
+        else if (w->is_straight)
             straight_block(w, first, y, count);
         else if (w->is_along)
             give(&w->f, y, along(w, first));
@@ -188,6 +269,29 @@ static bool is_straight(const struct walk *w)
     return has_steps && !f->folded.count && !f->add && f->scale == 1;
 }
 
+/* The last loop, where it is short and of neighbours in all operands, as a row; and the one over
+ * it, if it is kept as this is, in the place of it. */
+static void make_rows(struct walk *w)
+{
+    const struct fold_loops *over = w->inner.count ? &w->inner : &w->outer;
+    const int last = over->count - 1;
+    const bool are_neighbours = w->a == 1 && (!w->f.b || w->b == 1) && (!w->f.c || w->c == 1);
+    if (w->is_along || !are_neighbours || w->n > FOLD_BLOCK / 2 || last < 0) return;
+    if (w->inner.count > 1 || (!w->inner.count && w->y != 1)) return;
+    w->width = (int)w->n;
+    w->row[0] = over->a[last];
+    w->row[1] = over->b[last];
+    w->row[2] = over->c[last];
+    if (w->inner.count) return;
+    w->n = over->n[last];
+    w->y = over->y[last];
+    w->a = over->a[last];
+    w->b = over->b[last];
+    w->c = over->c[last];
+    w->block /= w->width;
+    w->outer.count--;
+}
+
 void ISA(fold)(struct device *d, const struct fold *f)
 {
     struct walk w = {*f, .outer = f->kept, .n = 1, .blocks = 1, .inner = f->folded};
@@ -204,9 +308,12 @@ void ISA(fold)(struct device *d, const struct fold *f)
     }
     w.is_straight = is_straight(&w);
     w.block = w.is_straight ? STRAIGHT_BLOCK : FOLD_BLOCK;
+    make_rows(&w);
     w.blocks = (w.n + w.block - 1) / w.block;
     w.folded_places = fold_places(&w.inner);
     const int64_t units = fold_places(&w.outer) * w.blocks;
-    const int64_t work = fold_places(&f->folded) * (w.n < w.block ? w.n : w.block);
+    const int64_t places =
+        (w.n < w.block ? w.n : w.block) * (w.width && !f->folded.count ? w.width : 1);
+    const int64_t work = fold_places(&f->folded) * places;
     spread(d, units, SPREAD_GRAIN / (4 * (work + 1)) + 1, walk_range, &w);
 }

@@ -91,6 +91,7 @@ static float sum_pairs(const struct interaction *v, int64_t example)
         float x[CHUNK], before[CHUNK] = {0}, sum[CHUNK] = {0};
         for (int64_t i = 0; i < v->vectors; i++) {
             chunk_load(x, vector(v, example, i) + at, count, 0.0f);
+#pragma omp simd
             for (int k = 0; k < CHUNK; k++) {
                 sum[k] += x[k] * before[k];
                 before[k] += x[k];
@@ -120,6 +121,7 @@ static void back_chunk(const struct interaction *v, int64_t example, int64_t at,
     float x[CHUNK], dx[CHUNK], sum[CHUNK] = {0};
     for (int64_t i = 0; i < v->vectors; i++) {
         chunk_load(x, vector(v, example, i) + at, count, 0.0f);
+#pragma omp simd
         for (int k = 0; k < CHUNK; k++) sum[k] += x[k];
     }
     for (int64_t i = 0; i < v->vectors; i++) {
@@ -128,6 +130,7 @@ static void back_chunk(const struct interaction *v, int64_t example, int64_t at,
         float *to = v->dx[source] + element_vector(v, example, i) + at;
         chunk_load(x, vector(v, example, i) + at, count, 0.0f);
         chunk_load(dx, to, v->add[source] ? count : 0, 0.0f);
+#pragma omp simd
         for (int k = 0; k < CHUNK; k++) dx[k] += slope * (sum[k] - x[k]);
         chunk_store(to, dx, count);
     }

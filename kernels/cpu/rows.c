@@ -45,6 +45,7 @@ static float row_dot(const float *a, const float *b, int64_t columns)
         int count = chunk_count(columns - at);
         chunk_load(x, a + at, count, 0.0f);
         chunk_load(y, b + at, count, 0.0f);
+#pragma omp simd
         for (int i = 0; i < CHUNK; i++) sum[i] += (double)x[i] * y[i];
     }
     return (float)chunk_sum(sum);

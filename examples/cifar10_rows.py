@@ -2,9 +2,9 @@
 """cifar10_rows.py FOLDER [ROWS]: files of the form of CIFAR-10's binary version, for a try without them: five of ROWS images
 (1000) to train on, and one to measure with. Each image has one of ten figures in a colour, at a place and before a ground that
 are drawn."""
+import argparse
 import pathlib
 import random
-import sys
 
 SIDE = 32
 FIGURES = [  # from -1 to 1 in both directions: is it there?
@@ -30,7 +30,11 @@ def row(draw):
 
 
 def main():
-    folder, rows = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("rows", type=int, nargs="?", default=1000, metavar="ROWS")
+    asked = parser.parse_args()
+    folder, rows = asked.folder, asked.rows
     folder.mkdir(parents=True, exist_ok=True)
     for i, name in enumerate([f"data_batch_{k}.bin" for k in range(1, 6)] + ["test_batch.bin"]):
         draw = random.Random(i)

@@ -2,9 +2,9 @@
 """din_rows.py FOLDER [ROWS]: din_train.csv of ROWS rows (100000) and din_eval.csv of 10000: an item, its group, the items that
 somebody looked at before and their groups, and whether the item is clicked: of 80 % of the rows where the history has an item of
 its group, and of 10 % of the others. Nothing else matters, so whoever knows the rule has an AUC of 0.855."""
+import argparse
 import pathlib
 import random
-import sys
 
 ITEMS, GROUPS, HISTORY = 2000, 200, (5, 20)
 
@@ -20,9 +20,11 @@ def row(draw):
 
 
 def main():
-    if not sys.argv[1:] or not all(word.isdigit() for word in sys.argv[2:]):
-        sys.exit(f"usage: {__doc__}")
-    folder, rows = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("rows", type=int, nargs="?", default=100000, metavar="ROWS")
+    asked = parser.parse_args()
+    folder, rows = asked.folder, asked.rows
     folder.mkdir(parents=True, exist_ok=True)
     for seed, (name, count) in enumerate([("din_train.csv", rows), ("din_eval.csv", 10000)], 1):
         draw = random.Random(seed)

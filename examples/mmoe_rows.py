@@ -2,10 +2,10 @@
 """mmoe_rows.py FOLDER [ROWS]: mmoe_train.csv of ROWS rows (100000) and mmoe_eval.csv of 10000: eight numbers, and whether somebody
 clicks and whether they then buy, by two rules that have little to do with each other. Whoever knows both has an AUC of 0.942 of
 clicks and of 0.947 of buys among all rows."""
+import argparse
 import math
 import pathlib
 import random
-import sys
 
 
 def share(x):
@@ -20,9 +20,11 @@ def row(draw):
 
 
 def main():
-    if not sys.argv[1:] or not all(word.isdigit() for word in sys.argv[2:]):
-        sys.exit(f"usage: {__doc__}")
-    folder, rows = pathlib.Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 100000
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
+    parser.add_argument("rows", type=int, nargs="?", default=100000, metavar="ROWS")
+    asked = parser.parse_args()
+    folder, rows = asked.folder, asked.rows
     folder.mkdir(parents=True, exist_ok=True)
     for seed, (name, count) in enumerate([("mmoe_train.csv", rows), ("mmoe_eval.csv", 10000)], 1):
         draw = random.Random(seed)

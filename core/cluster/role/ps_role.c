@@ -400,7 +400,7 @@ static void hear(struct ps_role *p, enum job job, int worker, const struct messa
     else if (m->generation == p->config.generation && p->phase != EMPTY)
         on_current(p, worker, m, out);
     else if (m->type == MESSAGE_PUSH)
-        p->counters.dropped_repeated++; /* of values that are no more */
+        p->counters.dropped_repeated++; /* of an earlier generation */
 }
 
 static void on_message(struct role *role, enum job job, int worker, const struct message *m,

@@ -1,4 +1,5 @@
-/* ps_rounds.c - gradients in, values out: joining, tickets, rounds. */
+/* ps_rounds.c - gradients in, values out: joining, tickets, when a round ends, and which gradients
+ * are dropped as stale or late. */
 #include <stdio.h>
 
 #include "core/cluster/role/ps_role_inside.h"
@@ -286,6 +287,9 @@ static bool all_past_round(const struct ps_role *p)
     return true;
 }
 
+/* Where every worker is wanted (takes_all), all who are counted on have brought theirs or are past
+ * this round. Else as many gradients have come as are wanted (replicas_to_aggregate), or as those
+ * who are counted on can bring: who is late is not waited for. */
 static bool is_round_full(const struct ps_role *p)
 {
     uint32_t left = 0; /* gradients that are here, or that those who are counted on can bring */
@@ -379,6 +383,8 @@ void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
 
 /* ---- pushes ---- */
 
+/* A gradient that is stale, late, without a ticket or beyond the last step: it is counted, and its
+ * worker is answered with values. */
 static void drop(struct ps_role *p, int worker, bool had_ticket, struct outbox *out)
 {
     p->counters.dropped_stale++;

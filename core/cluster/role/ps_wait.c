@@ -1,4 +1,5 @@
-/* ps_wait.c - who is waited for, how long, and what happens then. */
+/* ps_wait.c - who leads, as ps/0 decides by leases and terms; which workers are waited for, how
+ * long, and what happens then. */
 #include <stdio.h>
 
 #include "core/base/replicas.h"
@@ -33,7 +34,8 @@ static void hang_up(struct ps_role *p, int worker, struct outbox *out)
     ps_forget_link(p, worker, out);
 }
 
-/* What the chief of an earlier term has begun comes to nothing. from: who says so; NOBODY: ps/0. */
+/* Notes the new term, and with it the new chief, and says so to all workers that are here. What the
+ * chief of an earlier term has begun comes to nothing. from: who says so; NOBODY: ps/0. */
 static void begin_term(struct ps_role *p, uint64_t term, int from, struct outbox *out)
 {
     const int old = ps_chief(p);
@@ -89,7 +91,8 @@ static void note_name(struct ps_role *p, int worker, uint64_t term)
     p->members[worker].lead.has_named = worker != p->lead.lasting;
 }
 
-/* Where the chief is not here, there may well be another one. */
+/* Whether a later term that this worker names is believed at once. Where the chief is not here,
+ * there may well be another one. */
 static bool is_believed(struct ps_role *p, int worker)
 {
     return p->options.task == 0 || !ps_chief_is_here(p) ||
@@ -180,7 +183,7 @@ void ps_heard_term(struct ps_role *p, int worker, const struct message *m, struc
     if (!p->members[worker].lead.claims) welcome_chief(p, worker, out);
 }
 
-/* The next one whose worker is here and could lead; this one: there is none. */
+/* The next term whose worker is here and could lead; the present term: no other worker can. */
 static uint64_t next_term(const struct ps_role *p)
 {
     for (int i = 1; i < p->options.workers; i++) {

@@ -1,5 +1,6 @@
-/* worker_recover.c - who leads; and the chief brings all ps to serve one generation: from a
- * checkpoint, or from the start. */
+/* worker_recover.c - a worker comes to lead, or yields, by the terms that it hears of (which ps/0
+ * gives out: ps_wait.c); and the chief brings all ps to serve one generation: from a checkpoint, or
+ * from the start. */
 #include <stdio.h>
 
 #include "core/cluster/role/verdict.h"

@@ -1,4 +1,5 @@
-/* worker_resize.c - the chief resizes the job to another membership (worker_role.h, "Resizing"). */
+/* worker_resize.c - the chief resizes the job to another membership (worker_role.h, "Resizing"),
+ * and every worker hears of it (worker_resized). */
 #include <stdio.h>
 
 #include "core/cluster/role/verdict.h"

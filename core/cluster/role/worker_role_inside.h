@@ -1,11 +1,11 @@
 /* worker_role_inside.h - the inside of the worker role: its state, and what its files do for each
  * other.
  *
- * worker_role.c: life and messages; worker_steps.c: steps; worker_recover.c: who leads, and how the
- * chief brings the ps to serve; worker_save.c: the chief saves; worker_resize.c: and resizes the
- * job; worker_change.c: and changes what its values depend on; worker_replicas.c: and does without
- * a ps; worker_wait.c: what is waited for; worker_states.c: which state follows which, and which go
- * together.
+ * worker_role.c: life and messages; worker_steps.c: steps; worker_recover.c: whether it leads, and
+ * how the chief brings the ps to serve; worker_save.c: the chief saves; worker_resize.c: and
+ * resizes the job; worker_change.c: and changes what its values depend on; worker_replicas.c: and
+ * does without a ps; worker_wait.c: what is waited for; worker_states.c: which state follows which,
+ * and which go together.
  */
 #ifndef CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
 #define CORE_CLUSTER_ROLE_WORKER_ROLE_INSIDE_H
@@ -342,7 +342,7 @@ bool worker_resize(struct worker_role *, struct outbox *);
 void worker_resize_failed(struct worker_role *, const char *why, struct outbox *);
 void worker_forget_resize(struct worker_role *);
 void worker_watch_resize(struct worker_role *, struct outbox *);
-/* By another task */
+/* This worker hears that the job was resized: from a ps (RESIZE), or as its runner greeted one. */
 void worker_resized(struct worker_role *, const struct membership *, uint64_t step,
                     struct outbox *);
 

@@ -291,6 +291,8 @@ static bool all_shards(const struct worker_role *w, enum shard_phase least)
     return true;
 }
 
+/* A checkpoint is complete when every ps that has a shard of it has saved that; no other one is
+ * published. */
 static void publish_when_done(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;
@@ -410,6 +412,8 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
         finish_again(w, out); /* has anything changed since the snapshot? */
 }
 
+/* --save_timeout: a checkpoint that takes longer is given up. A last one that failed is begun again
+ * after a pause (waits_to_save_again). */
 void worker_watch_save(struct worker_role *w, struct outbox *out)
 {
     struct saving *s = &w->saving;

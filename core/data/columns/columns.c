@@ -295,7 +295,8 @@ static int64_t keep_last(int64_t max, int64_t count, int64_t *ids, float *weight
     return max;
 }
 
-/* The ids of all items, then none; weights may be NULL. */
+/* The ids of all items of a cell, each as the column's kind says (id() of hash.c, vocabulary.c and
+ * so on), then none; weights may be NULL. */
 static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *ids, float *weights)
 {
     const int64_t max = m->made.shape.dim[0];

@@ -149,7 +149,7 @@ static size_t row_bytes(const struct growing *t)
     return (size_t)t->width * sizeof(float);
 }
 
-/* Whether the next update that names a key does, which was seen so often */
+/* Whether the next update that names a key makes its row. sights: how often it was seen before */
 static bool next_makes_row(const struct growth *growth, int64_t sights)
 {
     return sights + 1 >= growth->admit_after;
@@ -241,6 +241,8 @@ struct giving_up {
     int64_t period; /* that begins */
 };
 
+/* Evicts a key that was not used for evict_after_steps: it is as if never seen, and a row that it
+ * has is free for another one. */
 static void give_up_idle(void *context, const struct key_place *place, const struct entry *entry)
 {
     const struct giving_up *g = context;
@@ -273,8 +275,9 @@ static err enter_period(struct growing *t, int64_t step)
     return is_loose && !aside_is_on(&t->aside) ? key_index_make_room(&t->index, true) : OK;
 }
 
-/* So many times more: the time that it is seen often enough it gets a row. Who read zeros, since
- * one more time would not have made the row, has no gradient for what it begins with. */
+/* A key was seen `times` more. Where that is often enough (admit_after) its row is made. A worker
+ * that was given zeros before has no gradient for the row's initial value: *ret_number is NO_ROW
+ * then, too, and its gradient is dropped. */
 static err count_sights(struct growing *t, struct entry *entry, int64_t times, int64_t *ret_number)
 {
     const int64_t before = entry_sights(entry), sights = before + times;

@@ -25,7 +25,7 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-/* Of the last shard that was written into the chief's folder, until another one is. */
+/* Of the last shard for the chief's folder, until there is another one. */
 struct snapshot_files {
     uint64_t tag;
     bool is_dropped;
@@ -164,7 +164,6 @@ static void tell_failure(struct runner_ps *p, const struct snapshot_job *job)
              (unsigned long long)job->action.step, error_text());
 }
 
-/* A failed write has removed its own. */
 static void keep_files(struct runner_ps *p, const struct snapshot_job *job)
 {
     struct snapshot_files *last = calloc(1, sizeof *last); /* without memory: the chief sweeps */
@@ -178,7 +177,7 @@ static void keep_files(struct runner_ps *p, const struct snapshot_job *job)
 static void finish(struct snapshot_job *job, err result)
 {
     struct runner_ps *p = job->ps;
-    if (!result && !job->is_remote) keep_files(p, job);
+    if (!job->is_remote) keep_files(p, job);
     if (result && log_again(++p->saving.failed)) tell_failure(p, job);
     task_done(&p->task, ACTION_SNAPSHOT, result);
     close_job(job);
@@ -191,12 +190,16 @@ static void remove_here(const char *prefix)
     if (!path_is_url(prefix)) checkpoint_remove_shard(prefix);
 }
 
-static err give_up(const struct snapshot_job *job, err e)
+/* Of a checkpoint that is given up. What only failed here the chief removes when it hears of that:
+ * without the folder another ps would fail, too, and may be heard first, which says nothing of why.
+ */
+static void remove_dropped(const struct snapshot_job *job)
 {
-    char why[ERROR_TEXT_MAX];
-    snprintf(why, sizeof why, "%s", error_text());
+    char said[ERROR_TEXT_MAX];
+    if (job->is_remote || !job->is_dropped) return;
+    snprintf(said, sizeof said, "%s", error_text());
     remove_here(job->prefix);
-    return fail(e, "%s", why);
+    (void)fail(ERR_IO, "%s", said);
 }
 
 /* The chief removes the files, then the folder, where the shard of another ps could not be written.
@@ -208,8 +211,7 @@ static err write_shard(void *context)
     TRY(choose_folder(job));
     err e = job->action.since ? delta_write(&job->shard, job->changes, job->prefix)
                               : shard_write(&job->shard, job->prefix);
-    if (e && !job->is_remote) e = give_up(job, e);
-    if (!e && !job->is_remote && job->is_dropped) checkpoint_remove_shard(job->prefix);
+    remove_dropped(job);
     if (e != ERR_IO || !strstr(error_text(), strerror(ENOENT))) return e;
     return fail(e, "that of step %llu was given up, its folder is removed",
                 (unsigned long long)job->shard.global_step);

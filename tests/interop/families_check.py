@@ -147,6 +147,9 @@ class Family:
             some = self.predict("cells.jsonl", *(f"--with={name}" for name in names[at:at + 60]))
             for row, more in zip(rows, some):
                 row |= more
+        if self.data["train"]["format"] == "libsvm":
+            for row in rows:
+                row["features"] = re.sub(r"(\d+):", lambda index: f"{int(index[1]) - 1}:", row["features"])
         return rows
 
     def features(self):

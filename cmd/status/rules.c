@@ -234,7 +234,8 @@ static void silent(const struct job_facts *j, struct findings *f)
         const uint64_t age_ms = j->now_ms - j->tasks[i].heard_ms;
         if (age_ms >= SILENT_MS)
             findings_say(f, FINDING_WARNING,
-                         "%s has told nothing for %llu s: it is gone, or computes one step",
+                         "%s has told nothing for %llu s: it is gone, stands still, or computes "
+                         "one step or evaluation",
                          j->tasks[i].task, (unsigned long long)age_ms / 1000);
     }
 }

@@ -34,6 +34,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("rows", type=int, nargs="?", default=1000, metavar="ROWS")
     asked = parser.parse_args()
+    if asked.rows < 1:
+        parser.error("ROWS: expected 1 or more")
     folder, rows = asked.folder, asked.rows
     folder.mkdir(parents=True, exist_ok=True)
     for i, name in enumerate([f"data_batch_{k}.bin" for k in range(1, 6)] + ["test_batch.bin"]):

@@ -50,6 +50,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("rows", type=int, nargs="?", default=200000, metavar="ROWS")
     asked = parser.parse_args()
+    if asked.rows < 1:
+        parser.error("ROWS: expected 1 or more")
     folder, count = asked.folder, asked.rows
     folder.mkdir(parents=True, exist_ok=True)
     train, measured = rows_of(1, count), rows_of(2, 10240)

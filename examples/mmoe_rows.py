@@ -24,6 +24,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER")
     parser.add_argument("rows", type=int, nargs="?", default=100000, metavar="ROWS")
     asked = parser.parse_args()
+    if asked.rows < 1:
+        parser.error("ROWS: expected 1 or more")
     folder, rows = asked.folder, asked.rows
     folder.mkdir(parents=True, exist_ok=True)
     for seed, (name, count) in enumerate([("mmoe_train.csv", rows), ("mmoe_eval.csv", 10000)], 1):

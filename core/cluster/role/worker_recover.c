@@ -166,7 +166,7 @@ enum { RENEWALS = 4 };
 static uint64_t renewal_ms(const struct wait_limits *limits)
 {
     const bool is_end_shorter = limits->stop_ms && limits->stop_ms < limits->chief_ms;
-    return (is_end_shorter ? limits->stop_ms : limits->chief_ms) / RENEWALS;
+    return ((is_end_shorter ? limits->stop_ms : limits->chief_ms) + RENEWALS - 1) / RENEWALS;
 }
 
 static void renew(struct worker_role *w, uint64_t hold_ms, struct outbox *out)

@@ -727,9 +727,10 @@ bool worker_role_is_evaluating(const struct role *role)
     return ((const struct worker_role *)role)->phase == EVALUATING;
 }
 
-bool worker_role_is_saving(const struct role *role)
+uint64_t worker_role_saving_ms(const struct role *role)
 {
-    return ((const struct worker_role *)role)->saving.phase != SAVE_IDLE;
+    const struct worker_role *w = (const struct worker_role *)role;
+    return w->saving.phase == SAVE_IDLE ? 0 : w->patience.now_ms - w->saving.since_ms;
 }
 
 uint64_t worker_role_term(const struct role *role)

@@ -190,16 +190,16 @@ static void remove_here(const char *prefix)
     if (!path_is_url(prefix)) checkpoint_remove_shard(prefix);
 }
 
-/* Of a checkpoint that is given up. What only failed here the chief removes when it hears of that:
- * without the folder another ps would fail, too, and may be heard first, which says nothing of why.
- */
-static void remove_dropped(const struct snapshot_job *job)
+/* What is left of a checkpoint that was given up. A shard that only failed stays: the chief removes
+ * the folder when it hears why. If it were removed here, another ps could fail first, for want of
+ * the folder, and hide the cause. e is told as before. */
+static void remove_dropped(const struct snapshot_job *job, err e)
 {
     char said[ERROR_TEXT_MAX];
     if (job->is_remote || !job->is_dropped) return;
     snprintf(said, sizeof said, "%s", error_text());
     remove_here(job->prefix);
-    (void)fail(ERR_IO, "%s", said);
+    if (e) (void)fail(e, "%s", said);
 }
 
 /* The chief removes the files, then the folder, where the shard of another ps could not be written.
@@ -211,7 +211,7 @@ static err write_shard(void *context)
     TRY(choose_folder(job));
     err e = job->action.since ? delta_write(&job->shard, job->changes, job->prefix)
                               : shard_write(&job->shard, job->prefix);
-    remove_dropped(job);
+    remove_dropped(job, e);
     if (e != ERR_IO || !strstr(error_text(), strerror(ENOENT))) return e;
     return fail(e, "that of step %llu was given up, its folder is removed",
                 (unsigned long long)job->shard.global_step);

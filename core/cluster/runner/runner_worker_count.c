@@ -100,8 +100,9 @@ static void rate(struct runner_worker *w, struct counters *c)
 static double without_ps(const struct task *t)
 {
     int count = 0;
+    if (!worker_role_leads(t->role)) return 0;
     for (int ps = 0; ps < t->peer_count; ps++) count += worker_role_is_without(t->role, ps);
-    return worker_role_leads(t->role) ? count : 0;
+    return count;
 }
 
 static void count_place(struct batch_source *data, struct counters *c)
@@ -130,8 +131,7 @@ bool runner_worker_count(struct task *t, struct counters *c)
     c->at[COUNTER_CHECKPOINT_FAILURES] = (double)w->saving.failures;
     c->at[COUNTER_DELTA_FAILURES] = (double)w->saving.delta_failures;
     c->at[COUNTER_WITHOUT_PS] = without_ps(t);
-    c->at[COUNTER_SAVING] =
-        worker_role_is_saving(t->role) ? seconds(w->saving.began_ns, clock_ns()) : 0;
+    c->at[COUNTER_SAVING] = (double)worker_role_saving_ms(t->role) / 1000;
     c->at[COUNTER_SAVES_TO] = w->options.spec->train.checkpoint.dir != NULL;
     rate(w, c);
     return w->has_adopted;

@@ -37,7 +37,7 @@ static err check_left(const struct picture *p)
 err picture_new(struct picture *p)
 {
     TRY(check_left(p));
-    p->is_the_large_one = p->y * p->x > PICTURE_LARGE_PIXELS;
+    p->is_the_large_one = p->left && p->y * p->x > PICTURE_LARGE_PIXELS;
     if (p->is_the_large_one) pthread_mutex_lock(&large);
     p->at = malloc((size_t)(p->y * p->x * p->channels));
     return p->at ? OK

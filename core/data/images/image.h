@@ -15,14 +15,14 @@
 /* Of a side, of both together, and of the passes over one JPEG, each of which may cost as much as
  * all of its pixels. */
 enum { PICTURE_SIDE_MAX = 1 << 15, PICTURE_PIXELS_MAX = 1 << 25, PICTURE_SCANS_MAX = 100 };
-/* Of those that have more only one is in memory at a time, where a reader may have ten bytes for
- * each pixel; who wants another one waits. */
+/* Of a stranger's that have more only one is in memory at a time, where a reader may have ten bytes
+ * for each pixel; who wants another one waits. */
 enum { PICTURE_LARGE_PIXELS = 1 << 22 };
 
 struct picture {
     int64_t y, x, channels; /* 1: grey; 3: red, green, blue */
     uint8_t *at;            /* [y][x][channels] */
-    int64_t *left; /* pixels that may be decoded yet, those of each pass anew; NULL: any number */
+    int64_t *left; /* of a stranger's: pixels that may be decoded yet, those of each pass anew */
     bool is_the_large_one;
 };
 

@@ -1,13 +1,13 @@
 /* eval.c - `dtrain eval SPEC.json --checkpoint=CKPT`: the evaluation set at the values of a
  * checkpoint. */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
+#include "cmd/out_file.h"
 #include "cmd/run/progress.h"
 #include "cmd/restored_model.h"
 #include "core/base/clock.h"
-#include "core/base/files/file_system.h"
+#include "core/base/files/url.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 #include "core/train/hooks/values.h"
 
@@ -30,7 +30,7 @@ struct eval {
     struct restored_model model;
     struct evaluation evaluation;
     double seconds; /* of the evaluation alone */
-    FILE *result;   /* NULL: none */
+    struct out_file result;
 };
 
 static void print_eval_help(FILE *out)
@@ -80,19 +80,14 @@ static json_t *result_json(const struct eval *eval)
                      eval->seconds, "examples_per_second", examples_per_second(eval));
 }
 
-/* Flushed here, since a full disk is seen when the bytes leave and not before. */
 static err write_result(struct eval *eval)
 {
     json_t *json = result_json(eval);
     if (!json) return fail(ERR_MEMORY, "--result: no memory");
-    bool is_written = json_dumpf(json, eval->result, JSON_INDENT(2)) == 0;
-    is_written = fputc('\n', eval->result) != EOF && is_written;
-    is_written = fflush(eval->result) == 0 && is_written;
-    is_written = fclose(eval->result) == 0 && is_written;
-    eval->result = NULL;
+    json_dumpf(json, eval->result.file, JSON_INDENT(2));
+    fputc('\n', eval->result.file);
     json_decref(json);
-    if (is_written) return OK;
-    return fail(ERR_IO, "--result=%s: %s", eval->flags.result, file_why(eval->flags.result));
+    return out_file_publish(&eval->result) ? fail(ERR_IO, "--result=%s", error_text()) : OK;
 }
 
 static err evaluate(struct eval *eval)
@@ -103,7 +98,7 @@ static err evaluate(struct eval *eval)
     TRY(session_evaluate(&model->session, &eval->evaluation));
     eval->seconds = (double)(clock_ns() - started_ns) * 1e-9;
     print_evaluation(eval);
-    if (eval->result) TRY(write_result(eval));
+    if (eval->result.file) TRY(write_result(eval));
     return evaluation_check(&eval->evaluation);
 }
 
@@ -115,8 +110,8 @@ static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
     TRY(restored_model_parse(&call, arena, &eval->flags, &path));
     TRY(restored_model_load_spec(&eval->model, &eval->flags.shared, path));
     const char *result = eval->flags.result;
-    if (result && file_open_output(result, &eval->result))
-        return fail_prefix(ERR_INPUT, "--result=%s", result);
+    if (result && out_file_open(&eval->result, result))
+        return fail(ERR_INPUT, "--result=%s", error_text());
     return evaluate(eval);
 }
 
@@ -127,7 +122,7 @@ static int cmd_eval(int argc, char **argv)
     cpu_environment_prepare(argv);
     err e = run(&eval, argc - 1, argv + 1, &arena);
     int code = e ? report_error(e) : EXIT_DONE;
-    if (eval.result) fclose(eval.result);
+    out_file_close(&eval.result);
     restored_model_close(&eval.model);
     arena_free(&arena);
     return code;

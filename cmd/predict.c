@@ -13,6 +13,7 @@
 
 #include "cmd/checkpoint/npz.h"
 #include "cmd/json_words.h"
+#include "cmd/out_file.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/pipe.h"
@@ -99,7 +100,8 @@ struct predict {
     char *cell;                         /* its text, for a moment */
     size_t cell_bytes;
     int64_t rows; /* written */
-    FILE *out;
+    struct out_file file;
+    FILE *out; /* of it, or standard output */
 };
 
 static void print_predict_help(FILE *out)
@@ -511,10 +513,16 @@ static err check_npy_rows(const struct predict *p)
                 p->flags.out, (long long)p->rows, (long long)rows);
 }
 
-static err check_written(const struct predict *p)
+static err publish(struct predict *p)
+{
+    if (p->out == stdout) return OK;
+    return out_file_publish(&p->file) ? fail(ERR_IO, "--out=%s", error_text()) : OK;
+}
+
+static err check_written(struct predict *p)
 {
     if (p->out == stdout) return standard_output_flush();
-    return ferror(p->out) ? fail(ERR_IO, "--out=%s: %s", p->flags.out, strerror(errno)) : OK;
+    return ferror(p->out) ? publish(p) : OK;
 }
 
 static err take(void *context, const struct predictions *batch)
@@ -661,23 +669,11 @@ static err open_output(struct predict *p)
 {
     p->out = stdout;
     if (strcmp(p->flags.out, "-") == 0) return OK;
-    p->out = NULL;
     TRY(check_output(p));
-    if (file_open_output(p->flags.out, &p->out))
-        return fail_prefix(ERR_INPUT, "--out=%s", p->flags.out);
+    if (out_file_open(&p->file, p->flags.out)) return fail(ERR_INPUT, "--out=%s", error_text());
+    p->out = p->file.file;
     if (p->format == OUTPUT_NPY) write_npy_header(p);
     return OK;
-}
-
-/* Only closing tells whether the last bytes were taken. */
-static err close_output(struct predict *p)
-{
-    if (!p->out || p->out == stdout) return OK;
-    bool is_written = fflush(p->out) == 0 && !ferror(p->out);
-    is_written = fclose(p->out) == 0 && is_written;
-    p->out = NULL;
-    if (is_written) return OK;
-    return fail(ERR_IO, "--out=%s: %s", p->flags.out, file_why(p->flags.out));
 }
 
 /* ---- what is written ---- */
@@ -815,7 +811,7 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     const struct prediction_taker taker = {take, p, p->nodes, p->node_count, !p->has_heads};
     err e = session_predict(&p->model.session, &taker);
     if (!e) e = check_npy_rows(p);
-    return e ? e : close_output(p);
+    return e ? e : publish(p);
 }
 
 static int cmd_predict(int argc, char **argv)
@@ -829,7 +825,7 @@ static int cmd_predict(int argc, char **argv)
     if (!e && strcmp(p.flags.out, "-"))
         printf("%s: %lld rows at step %lld\n", path_shown(p.flags.out, shown), (long long)p.rows,
                (long long)p.model.step);
-    if (p.out && p.out != stdout) fclose(p.out);
+    out_file_close(&p.file);
     beside_close(p.beside);
     free(p.cell);
     restored_model_close(&p.model);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "cmd/checkpoint/out_file.h"
+#include "cmd/out_file.h"
 
 enum {
     NPY_ALIGN = 64, /* of the elements in the member */

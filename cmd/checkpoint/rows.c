@@ -11,7 +11,7 @@
 
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/checkpoint/npz.h"
-#include "cmd/checkpoint/out_file.h"
+#include "cmd/out_file.h"
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/url.h"

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 
 #include "cmd/checkpoint/checkpoint.h"
-#include "cmd/checkpoint/out_file.h"
 #include "cmd/export/c_writer.h"
 #include "cmd/export/onnx.h"
 #include "cmd/export/saved_model.h"
+#include "cmd/out_file.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
 #include "core/data/columns/date.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/checkpoint/out_file.h"
+#include "cmd/out_file.h"
 #include "core/train/checkpoint/stored_table.h"
 
 enum { PATH_MAX_HERE = 4096 };

@@ -1,16 +1,12 @@
 /* plot.c - `dtrain plot RUN...`: loss and metrics of runs by step, in the terminal or as SVG. */
 #include "cmd/plot/plot.h"
 
-#include <sys/stat.h>
 #include <string.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "core/base/files/local.h"
-#include "core/base/files/replace.h"
+#include "cmd/out_file.h"
 
 enum { COLUMNS = 80, WIDTH_MAX = 400 };
 
@@ -63,33 +59,19 @@ static int columns_of(const struct plot_flags *flags)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : COLUMNS;
 }
 
-/* A device or a pipe is written to, and not replaced. */
-static bool is_special(const char *path)
-{
-    struct stat found;
-    return strcmp(path, "-") == 0 || (!stat(path, &found) && !S_ISREG(found.st_mode));
-}
-
-static err write_special(const struct curves *curves, const char *path)
-{
-    FILE *out = stdout;
-    if (strcmp(path, "-") && local_open_output(path, &out)) return fail_prefix(ERR_IO, "%s", path);
-    plot_svg(curves, out);
-    if (out == stdout) return OK; /* looked at when the program ends */
-    return fclose(out) ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;
-}
-
 static err write_svg(const struct curves *curves, const char *path)
 {
-    if (is_special(path)) return write_special(curves, path);
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out) return fail(ERR_MEMORY, "no memory for %s", path);
-    plot_svg(curves, out);
-    err e = fclose(out) ? fail(ERR_MEMORY, "no memory for %s", path)
-                        : file_replace(path, text, strlen(text));
-    free(text);
+    struct out_file out = {0};
+    if (strcmp(path, "-") == 0) { /* looked at when the program ends */
+        plot_svg(curves, stdout);
+        return OK;
+    }
+    err e = out_file_open(&out, path);
+    if (!e) {
+        plot_svg(curves, out.file);
+        e = out_file_publish(&out);
+    }
+    out_file_close(&out);
     return e;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/out_file.h"
 #include "cmd/run/http.h"
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
@@ -377,17 +378,18 @@ static json_t *result_json(const struct progress *p, const struct run_view *v,
 static err write_result(const struct progress *p, const struct run_view *v,
                         const struct occasion *o)
 {
-    const char *path = p->run->flags.result;
     json_t *json = result_json(p, v, o);
     if (!json) return fail(ERR_MEMORY, "--result: no memory");
-    FILE *file = NULL;
-    const err e = file_open_output(path, &file);
-    bool is_written = file && json_dumpf(json, file, JSON_INDENT(2)) == 0;
-    is_written = is_written && fputc('\n', file) != EOF;
-    if (file) is_written = fclose(file) == 0 && is_written;
+    struct out_file out = {0};
+    err e = out_file_open(&out, p->run->flags.result);
+    if (!e) {
+        json_dumpf(json, out.file, JSON_INDENT(2));
+        fputc('\n', out.file);
+        e = out_file_publish(&out);
+    }
     json_decref(json);
-    if (e) return fail_prefix(ERR_IO, "--result=%s", path);
-    return is_written ? OK : fail(ERR_IO, "--result=%s: %s", path, file_why(path));
+    out_file_close(&out);
+    return e ? fail(ERR_IO, "--result=%s", error_text()) : OK;
 }
 
 /* What the chief cannot write is heard of by all before they end: they end with one code. */

@@ -266,40 +266,6 @@ err file_put(const char *path, const void *from, size_t bytes)
     return e;
 }
 
-static ssize_t write_output(void *cookie, const char *from, size_t bytes)
-{
-    if (file_append(cookie, from, bytes) == OK) return (ssize_t)bytes;
-    errno = EIO;
-    return 0;
-}
-
-static int close_output(void *cookie)
-{
-    struct file_writer *w = cookie;
-    const err e = w->has_failed ? ERR_IO : file_finish(w);
-    file_drop(w);
-    errno = EIO;
-    return e ? EOF : 0;
-}
-
-err file_open_output(const char *path, FILE **ret)
-{
-    const cookie_io_functions_t calls = {.write = write_output, .close = close_output};
-    struct file_writer *w = NULL;
-    if (!path_is_url(path)) return local_open_output(path, ret);
-    TRY(file_create(path, &w));
-    *ret = fopencookie(w, "w", calls);
-    if (*ret) return OK;
-    const err e = fail(ERR_INPUT, "%s", strerror(errno));
-    file_drop(w);
-    return e;
-}
-
-const char *file_why(const char *path)
-{
-    return path_is_url(path) ? error_text() : strerror(errno);
-}
-
 bool files_can_be_written(const char *path)
 {
     const struct file_system *system = system_of(path);

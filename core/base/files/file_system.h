@@ -117,11 +117,7 @@ err file_find(const char *path, bool *ret_is_there, struct file_state *ret);
 err file_create(const char *path, struct file_writer **ret);
 err file_append(struct file_writer *, const void *, size_t bytes);
 err file_finish(struct file_writer *);
-void file_drop(struct file_writer *); /* NULL is fine */
-/* As a stream of the C library, here or behind a URL. Whether all was written is what fclose tells,
- * and why not file_why, before anything else fails. */
-err file_open_output(const char *path, FILE **ret);
-const char *file_why(const char *path);
+void file_drop(struct file_writer *);        /* NULL is fine */
 bool files_can_be_written(const char *path); /* here, or behind such URLs */
 /* All of a small file at once */
 err file_put(const char *path, const void *, size_t bytes);

@@ -433,7 +433,7 @@ class Writes(Runs, CheckpointCase):
         self.served.fault = lambda number, request: 403 if "/out/" in request.path else None
         said = self.dtrain("eval", "--checkpoint=s3://bucket/run", f"--result={result}", "spec.json",
                            code=program.BAD_HOST)
-        self.assertIn(f"--result={result}: {result}: PUT 403", said)
+        self.assertIn(f"--result={result}: PUT 403", said)
 
     def test_a_bucket_that_cannot_be_written_is_told_at_once(self):
         self.served.fault = lambda number, request: 403 if request.command == "PUT" else None

@@ -117,6 +117,20 @@ class Other(Predict):
         self.assertEqual((self.folder / "spec.json").read_text(), spec)
         self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
 
+    def test_a_full_disk_leaves_what_was_there(self):
+        """A limit on the size of files plays it."""
+        self.one_unit("mean_squared_error")
+        (self.folder / "many.csv").write_text("a,b\n" + "1,2\n" * 1000)
+        small = ["sh", "-c", 'trap "" XFSZ; ulimit -f 1 && exec "$0" "$@"']
+        for name, before in itertools.product(("out.csv", "out.jsonl", "out.npy"), (None, "precious")):
+            out = self.folder / name
+            if before:
+                out.write_text(before)
+            ended = program.run(["predict", "spec.json", "--checkpoint=run", "--data=many.csv", f"--out={name}"], self.folder, before=small)
+            self.assertEqual((ended.returncode, ended.stderr), (1, f"dtrain: --out={name}: File too large\n"))
+            self.assertEqual(out.read_text() if out.exists() else None, before)
+            self.assertEqual([path.name for path in self.folder.glob("*.partial*")], [])
+
     def test_numbers_stay_what_they_are(self):
         values = self.one_unit("mean_squared_error")
         for line, value in zip(self.lines(), values, strict=True):
@@ -364,6 +378,15 @@ class Data(Predict):
         self.assertIn("--out=none/o.csv: No such file", self.refuse("--out=none/o.csv"))
         self.assertIn("No space left", self.run_bad("predict", "spec.json", "--checkpoint=run",
                                                     "--out=/dev/full", "--format=csv", code=1))
+
+    def test_what_is_replaced_keeps_its_link_and_its_rights(self):
+        real, link = self.folder / "real.csv", self.folder / "out.csv"
+        real.write_text("old")
+        real.chmod(0o640)
+        link.symlink_to("real.csv")
+        self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
+        self.assertTrue(link.is_symlink())
+        self.assertEqual((real.read_text()[:4], real.stat().st_mode & 0o777), ("row,", 0o640))
 
     def test_a_wrong_call_leaves_the_output_as_it_was(self):
         (self.folder / "out.csv").write_text("precious")

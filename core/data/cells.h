@@ -50,6 +50,7 @@ struct row_reader {
     int cell_count;
     int label_cell; /* the cell that the label is made of; -1: none */
     int64_t rows;   /* how many will come, where that is known before; else 0 */
+    int64_t passed; /* how many are passed over in front of the first that comes */
     enum dtype label_dtype;
     const char *positive; /* the word of the labels that counts as 1; NULL: none does */
     bool may_lack_any;  /* rows, or whole files, any of the cells: the source has "missing" words */

@@ -94,12 +94,11 @@ struct meanings {
  * The first field of type FILES names the files of features, or of all; none: it is a generator. */
 struct format {
     struct object object;
-    /* NULL: only columns can be made of it */
+    /* NULL: read_stored() is; where both are, only columns can be made of it */
     err (*open)(const void *attributes, const struct format_context *, struct dataset *ret);
     /* NULL: its rows have no cells that columns could be made of */
     err (*read)(const void *attributes, const struct format_context *, struct row_reader **ret);
-    /* What open() has, row by row: a reader that has `stored`. NULL: open() is, or is a generator
-     */
+    /* The same row by row: a reader that has `stored`. NULL: open() is, or is a generator */
     err (*read_stored)(const void *attributes, const struct format_context *,
                        struct row_reader **ret);
     /* What the ids of "features" stand for, in their order; NULL: it does not say */

@@ -202,13 +202,13 @@ err source_meanings(const struct source_spec *source, const char *directory, str
 /* The memory stays whole: close() knows it by d->owned. */
 static err narrow(struct dataset *d, const struct source_spec *source)
 {
-    const int64_t skip = source->skip;
-    TRY(source_narrow(source, d->name, d->rows, &d->rows));
+    const int64_t skip = source->skip - d->first_row;
+    TRY(source_narrow(source, d->name, d->first_row + d->rows, &d->rows));
     for (int i = 0; i < d->column_count; i++) {
         struct column *c = &d->columns[i];
         if (c->at) c->at = (const char *)c->at + column_row_bytes(c) * (size_t)skip;
     }
-    d->first_row = skip;
+    d->first_row = source->skip;
     return OK;
 }
 
@@ -235,7 +235,7 @@ static err open_columns(const struct source_spec *source, const struct format_co
     struct row_reader *reader = NULL;
     if (!format->read)
         return fail(ERR_INPUT, "its rows have no cells for data.columns to be made of");
-    if (parts_are_files(format)) return parts_open_columns(source, context, ret);
+    if (parts_are_files(format)) return parts_open_columns(source, context, false, ret);
     TRY(format->read(source->format.attributes, context, &reader));
     return columns_open(reader, context, ret);
 }
@@ -244,10 +244,11 @@ static err open_stored(const struct source_spec *source, const struct format_con
                        struct dataset *ret)
 {
     const struct format *format = source->format.kind->descriptor;
-    if (!format->open)
-        return fail(ERR_INPUT, "data.columns says what its cells become, and has none");
-    return parts_are_files(format) ? parts_open(source, context, ret)
-                                   : format->open(source->format.attributes, context, ret);
+    if (format->open)
+        return parts_are_files(format) ? parts_open(source, context, ret)
+                                       : format->open(source->format.attributes, context, ret);
+    if (format->read_stored) return parts_open_columns(source, context, true, ret);
+    return fail(ERR_INPUT, "data.columns says what its cells become, and has none");
 }
 
 /* Of a source without a row, which is one file of several */

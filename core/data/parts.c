@@ -326,14 +326,12 @@ static err check_column(const struct column *a, const struct column *b, const ch
                 shape_text(&b->shape, got));
 }
 
-/* A table says by its use which cells are features: in two files they may stand in another order.
- * Those with names are found by these. */
 static err check_alike(const struct dataset *all, const struct dataset *more)
 {
     for (int i = 0; i < all->column_count; i++)
         TRY(check_column(&all->columns[i], &more->columns[i],
                          i == LABELS ? more->label_name : more->name));
-    if (all->feature_names.count || !more->use || strcmp(all->use, more->use) == 0) return OK;
+    if (!more->use || strcmp(all->use, more->use) == 0) return OK;
     return fail(ERR_INPUT, "%s: expected, as in the files before, %s; got %s", more->name, all->use,
                 more->use);
 }
@@ -367,10 +365,6 @@ static err append_part(struct parts *parts, struct dataset *all, const struct da
             all->columns[i].name = arena_string(&parts->arena, more->columns[i].name);
         }
         all->use = arena_string(&parts->arena, more->use ? more->use : "");
-        parts->feature_names = (struct strings){
-            arena_strings(&parts->arena, more->feature_names.at, more->feature_names.count),
-            more->feature_names.count};
-        all->feature_names = parts->feature_names;
     }
     TRY(check_alike(all, more));
     set_opened(parts, more->name, more->label_name, all->rows, left);
@@ -392,34 +386,13 @@ static err open_part(struct parts *parts, const struct source_spec *source,
     return format->open(source->format.attributes, &own, ret);
 }
 
-/* Of all files, when the last has been read. One alone has told it by itself. */
-static err check_labels(const struct parts *parts, const struct source_spec *source)
-{
-    const size_t form = ((const struct format *)source->format.kind->descriptor)->label_form;
-    char name[FILE_NAMES_MAX];
-    if (!form || parts->count == 1) return OK;
-    snprintf(name, sizeof name, "%.1000s and %d more", parts->at[0].name, parts->count - 1);
-    return label_check_seen((void *)((char *)source->format.attributes + form), &parts->labels,
-                            name);
-}
-
-/* Files that are read one behind the other know of each other's labels. */
-static struct format_context context_in_turn(struct parts *parts,
-                                             const struct format_context *context)
-{
-    struct format_context result = *context;
-    if (parts->count > 1) result.labels = &parts->labels;
-    return result;
-}
-
 static err open_all(struct parts *parts, const struct source_spec *source,
                     const struct format_context *context, struct dataset *all)
 {
-    const struct format_context in_turn = context_in_turn(parts, context);
     for (int i = 0; i < parts->count && !has_enough(source, all->rows); i++) {
         struct dataset more = {0};
         const int64_t left = count_left(context);
-        err e = open_part(parts, source, &in_turn, i, &more);
+        err e = open_part(parts, source, context, i, &more);
         if (e == ERR_INPUT && is_empty(parts, context, i)) e = OK;
         if (!e && more.rows == 0)
             pass_part(parts, i, all->rows, left);
@@ -430,7 +403,7 @@ static err open_all(struct parts *parts, const struct source_spec *source,
     }
     TRY(parts_end(parts, all->rows));
     name_dataset(parts, all);
-    return parts->opened == parts->count ? check_labels(parts, source) : OK;
+    return OK;
 }
 
 /* One file is taken as its format makes it, without a copy. */
@@ -484,6 +457,7 @@ static err check_rows(const struct parts *parts, const struct row_reader *reader
     const struct strings *expected = &parts->cell_names;
     for (int i = 0; reader->stored && i < STORED_COLUMNS; i++)
         TRY(check_column(&parts->stored[i], &reader->stored[i], reader->name));
+    if (reader->feature_count > 0) return OK; /* found by their names */
     if (reader->cell_count != expected->count) return refuse_width(expected, reader);
     for (int i = 0; i < expected->count; i++)
         if (strcmp(expected->at[i], reader->cell_names[i]) != 0)
@@ -541,9 +515,10 @@ struct chain {
     struct parts *parts;
     const struct source_spec *source;
     struct format_context context;
+    bool is_stored; /* the files' readers make columns by themselves */
     struct row_reader *now;
     bool has_row; /* of it */
-    int64_t rows;
+    int64_t rows; /* those that are passed over among them */
 };
 
 static void close_now(struct chain *c)
@@ -568,7 +543,7 @@ static err open_next(struct chain *c)
     struct parts *parts = c->parts;
     while (!c->now && parts->opened < parts->count) {
         const int part = parts->opened;
-        TRY(parts_read(parts, c->source, &c->context, part, false, &c->now));
+        TRY(parts_read(parts, c->source, &c->context, part, c->is_stored, &c->now));
         const char *name = c->now ? c->now->name : parts->files[0].at[part];
         const struct bad_rows *bad_rows = c->context.bad_rows;
         if (!c->now) parts_note_empty(parts, part);
@@ -587,10 +562,20 @@ static err next_reader(struct chain *c)
     return open_next(c);
 }
 
+/* In front of the rows that are wanted; numbers of rows count them. */
+static err pass_row(struct chain *c, bool *ret_found)
+{
+    struct row_place place;
+    TRY(c->now->calls->skip(c->now, &place, ret_found));
+    if (*ret_found) bad_rows_keep(c->context.bad_rows);
+    return OK;
+}
+
 /* Of the file that is open */
 static err next_good(struct chain *c, struct row *ret, bool *ret_found)
 {
     *ret_found = false;
+    if (c->now && c->rows < c->reader.passed) return pass_row(c, ret_found);
     while (c->now) {
         const err e = c->now->calls->next(c->now, ret, ret_found);
         if (!e || !c->now->is_row_broken) return e;
@@ -599,11 +584,9 @@ static err next_good(struct chain *c, struct row *ret, bool *ret_found)
     return OK;
 }
 
-static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
+/* Of all files */
+static err next_of_all(struct chain *c, struct row *ret, bool *ret_found)
 {
-    struct chain *c = (struct chain *)reader;
-    *ret_found = false;
-    if (has_enough(c->source, c->rows)) return OK;
     TRY(next_good(c, ret, ret_found));
     while (!*ret_found && c->parts->opened < c->parts->count) {
         if (c->now && !c->has_row) parts_note_empty(c->parts, c->parts->opened - 1);
@@ -612,9 +595,48 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     }
     c->rows += *ret_found;
     c->has_row |= *ret_found;
-    if (*ret_found) return OK;
+    return OK;
+}
+
+/* Of all files, when the last has been read */
+static err check_labels(const struct chain *c)
+{
+    const struct parts *parts = c->parts;
+    const size_t form = ((const struct format *)c->source->format.kind->descriptor)->label_form;
+    char name[FILE_NAMES_MAX];
+    if (!form || !c->context.labels) return OK;
+    const int used = snprintf(name, sizeof name, "%.1000s", parts->at[0].name);
+    if (parts->count > 1)
+        snprintf(name + used, sizeof name - (size_t)used, " and %d more", parts->count - 1);
+    return label_check_seen((void *)((char *)c->source->format.attributes + form), &parts->labels,
+                            name);
+}
+
+/* Which labels there are is known only where all rows are read. */
+static err end_rows(const struct chain *c)
+{
+    int64_t left;
     TRY(parts_end(c->parts, c->rows));
-    return check_labels(c->parts, c->source);
+    if (c->reader.passed == 0) return check_labels(c);
+    return c->rows == 0 ? OK : source_narrow(c->source, c->reader.name, c->rows, &left);
+}
+
+static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
+{
+    struct chain *c = (struct chain *)reader;
+    *ret_found = !has_enough(c->source, c->rows);
+    if (!*ret_found) return OK;
+    do {
+        TRY(next_of_all(c, ret, ret_found));
+    } while (*ret_found && c->rows <= c->reader.passed);
+    return *ret_found ? OK : end_rows(c);
+}
+
+static err make_stored(const struct row_reader *reader, const struct row *row, void *labels,
+                       void *features)
+{
+    const struct chain *c = (const struct chain *)reader;
+    return c->now->calls->make(c->now, row, labels, features);
 }
 
 /* The dataset may want the parts: they stay. */
@@ -625,10 +647,17 @@ static void close_chain(struct row_reader *reader)
     free(c);
 }
 
+/* Where broken rows may be left out, skip counts sound ones: all are read. */
+static int64_t rows_to_pass(const struct chain *c)
+{
+    return bad_rows_are_allowed(c->context.bad_rows) ? 0 : c->source->skip;
+}
+
 /* As the first one says; of its names the parts have copies, since readers go as files end. */
 static err open_chain(struct chain *c)
 {
-    static const struct row_calls calls = {.next = next_row, .close = close_chain};
+    static const struct row_calls calls = {
+        .next = next_row, .close = close_chain, .make = make_stored};
     TRY(open_next(c));
     const char *name = c->reader.name;
     if (!c->now) TRY(parts_end(c->parts, 0));
@@ -638,17 +667,22 @@ static err open_chain(struct chain *c)
     c->reader.calls = &calls;
     c->reader.name = name;
     c->reader.cell_names = c->parts->cell_names.at;
+    c->reader.feature_names = c->parts->feature_names.at;
+    if (c->reader.stored) c->reader.stored = c->parts->stored;
+    if (c->reader.use) c->reader.use = arena_string(&c->parts->arena, c->reader.use);
     c->reader.input = NULL;
+    c->reader.passed = rows_to_pass(c);
     return OK;
 }
 
 static err open_rows(struct parts *parts, const struct source_spec *source,
-                     const struct format_context *context, struct row_reader **ret)
+                     const struct format_context *context, bool is_stored, struct row_reader **ret)
 {
     struct chain *c = calloc(1, sizeof *c);
     if (!c) return fail(ERR_MEMORY, "no memory to read rows");
     *c = (struct chain){
-        .parts = parts, .source = source, .context = context_in_turn(parts, context)};
+        .parts = parts, .source = source, .context = *context, .is_stored = is_stored};
+    if (!context->has_other_parts) c->context.labels = &parts->labels;
     const err e = open_chain(c);
     if (e)
         close_chain(&c->reader);
@@ -658,19 +692,22 @@ static err open_rows(struct parts *parts, const struct source_spec *source,
 }
 
 static err read_columns(struct parts *parts, const struct source_spec *source,
-                        const struct format_context *context, struct dataset *ret)
+                        const struct format_context *context, bool is_stored, struct dataset *ret)
 {
     struct row_reader *reader = NULL;
-    TRY(open_rows(parts, source, context, &reader));
-    return columns_open(reader, context, ret);
+    TRY(open_rows(parts, source, context, is_stored, &reader));
+    const int64_t passed = reader->passed;
+    TRY(columns_open(reader, context, ret));
+    ret->first_row = passed;
+    return OK;
 }
 
 err parts_open_columns(const struct source_spec *source, const struct format_context *context,
-                       struct dataset *ret)
+                       bool is_stored, struct dataset *ret)
 {
     struct parts *parts;
     TRY(parts_find(source, context, &parts));
-    const err e = read_columns(parts, source, context, ret);
+    const err e = read_columns(parts, source, context, is_stored, ret);
     if (!e && parts->count > 1)
         name_dataset(parts, ret);
     else
@@ -686,5 +723,5 @@ err parts_open_rows(const struct source_spec *source, const struct format_contex
     if (!format->read) return fail(ERR_INPUT, "its rows have no cells with names");
     if (!parts_are_files(format)) return format->read(source->format.attributes, context, ret);
     TRY(parts_find(source, context, ret_parts));
-    return open_rows(*ret_parts, source, context, ret);
+    return open_rows(*ret_parts, source, context, false, ret);
 }

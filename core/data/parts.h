@@ -17,12 +17,13 @@ bool parts_are_files(const struct format *);
  * each part. */
 const struct strings *parts_given(const struct source_spec *);
 
-/* Rows of all files in memory. ERR_INPUT: files that are not found, of which one field has more
- * than another, or whose columns differ. */
+/* Rows of all files in memory, as format->open makes them of each. ERR_INPUT: files that are not
+ * found, of which one field has more than another, or whose columns differ. */
 err parts_open(const struct source_spec *, const struct format_context *, struct dataset *ret);
 
-/* The same as columns of the cells (context->columns), which all of the files must have alike. */
-err parts_open_columns(const struct source_spec *, const struct format_context *,
+/* The same row by row, as columns of the cells (context->columns), which all of the files must have
+ * alike, or of what is stored. Of what skip and take leave out nothing is made. */
+err parts_open_columns(const struct source_spec *, const struct format_context *, bool is_stored,
                        struct dataset *ret);
 
 /* Which files they are: their names without folders, bytes, and first 64 KiB, in their order; the
@@ -34,8 +35,9 @@ err parts_digest(const struct source_spec *, const struct format_context *, uint
  * find the same. */
 err parts_head(const struct parts *, const struct format_context *, int part, uint64_t *ret);
 
-/* The rows of all files themselves, or those of a generator. The parts are freed after the reader
- * is closed, also on failure; source and context stay until then. */
+/* The rows of all files themselves, behind those that skip leaves out (reader->passed), or all of a
+ * generator. The parts are freed after the reader is closed, also on failure; source and context
+ * stay until then. */
 err parts_open_rows(const struct source_spec *, const struct format_context *,
                     struct parts **ret_parts, struct row_reader **ret);
 

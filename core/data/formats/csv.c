@@ -397,14 +397,6 @@ static err read_stored(const void *attributes, const struct format_context *cont
     return e;
 }
 
-static err open_csv(const void *attributes, const struct format_context *context,
-                    struct dataset *ret)
-{
-    struct row_reader *reader = NULL;
-    TRY(read_stored(attributes, context, &reader));
-    return columns_open(reader, context, ret);
-}
-
 static err read_csv(const void *attributes, const struct format_context *context,
                     struct row_reader **ret)
 {
@@ -478,7 +470,6 @@ static const struct field fields[] = {
 
 const struct format format_csv = {
     .object = {"csv", "a table as text, plain or packed", fields, sizeof(struct csv_attributes)},
-    .open = open_csv,
     .read = read_csv,
     .read_stored = read_stored,
     .scales = true,

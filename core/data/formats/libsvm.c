@@ -283,14 +283,6 @@ static err read_stored(const void *attributes, const struct format_context *cont
     return OK;
 }
 
-static err open_libsvm(const void *attributes, const struct format_context *context,
-                       struct dataset *ret)
-{
-    struct row_reader *reader = NULL;
-    TRY(read_stored(attributes, context, &reader));
-    return columns_open(reader, context, ret);
-}
-
 static const struct field fields[] = {
     {.name = "file",
      .type = FIELD_FILES,
@@ -312,7 +304,6 @@ static const struct field fields[] = {
 const struct format format_libsvm = {
     .object = {"libsvm", "sparse rows of a label and index:value pairs", fields,
                sizeof(struct libsvm_attributes)},
-    .open = open_libsvm,
     .read = read_libsvm,
     .read_stored = read_stored,
     .scales = true,

@@ -66,14 +66,14 @@ static err open_file(struct named_lines *s, const struct format_context *context
     return OK;
 }
 
-/* Names of the first lines that are sound, which are then read again */
+/* Names of the first lines that are sound, which are then read again, as those that are not:
+ * whoever wants these is told. */
 static err look(struct named_lines *s, const struct format_context *context, struct looked *ret)
 {
     bool found = true;
     while (found && ret->sound < ROWS_LOOKED_AT) {
         const err e = next_line(s, &found);
-        const bool is_left_out = s->reader.is_row_broken && bad_rows_are_allowed(context->bad_rows);
-        if (e && !is_left_out) return e;
+        if (e && !s->reader.is_row_broken) return e;
         looked_note(ret, e, found);
     }
     close_file(s);

@@ -57,14 +57,14 @@ static void close_reader(struct row_reader *reader)
     free(t);
 }
 
-/* Names of the first records that are sound, which are then read again */
+/* Names of the first records that are sound, which are then read again, as those that are not:
+ * whoever wants these is told. */
 static err look(struct tfrecord *t, const struct format_context *context, struct looked *ret)
 {
     bool found = true;
     while (found && ret->sound < ROWS_LOOKED_AT) {
         const err e = next_example(t, &found);
-        const bool is_left_out = t->reader.is_row_broken && bad_rows_are_allowed(context->bad_rows);
-        if (e && !is_left_out) return e;
+        if (e && !t->reader.is_row_broken) return e;
         looked_note(ret, e, found);
     }
     frames_close(&t->frames);

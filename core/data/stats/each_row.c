@@ -11,7 +11,7 @@ static err visit_rows(const struct source_spec *source, struct row_reader *reade
     bool found = true;
     struct row row;
     if (visitor->begin) TRY(visitor->begin(visitor->context, reader));
-    for (int64_t sound = 0; source->take == 0 || *ret < source->take;) {
+    for (int64_t sound = reader->passed; source->take == 0 || *ret < source->take;) {
         TRY(reader->calls->next(reader, &row, &found));
         if (!found) return OK;
         err e = visitor->check ? visitor->check(visitor->context, reader, &row) : OK;

@@ -232,6 +232,30 @@ static void a_file_of_broken_rows_alone_is_left_out_where_that_is_allowed(void *
             }
 }
 
+/* One in front of the rows that are taken, another behind them */
+static void broken_rows_that_skip_and_take_leave_out_are_not_looked_at(void **state)
+{
+    char spec[TEXT_MAX], stream[TEXT_MAX];
+    struct dataset d;
+    for (int f = 0; f < FORMS; f++) {
+        const struct text t = file_with(&forms[f], "z\n", 2, 1);
+        write_packed("file-0", &t, false);
+        write_packed("file-1", &t, f % 2);
+        spec_of(&forms[f], ", 'skip': 2, 'take': 3", spec);
+        source_open_ok(spec, &d);
+        assert_int_equal(d.rows, 3);
+        dataset_close(&d);
+        spec_of(&forms[f], ", 'skip': 2, 'take': 3, 'stream': 'always'", stream);
+        if (forms[f].column) assert_stream_is_memory(spec, stream);
+        spec_of(&forms[f], ", 'skip': 2", spec);
+        assert_refused(spec, *forms[f].head ? "file-1: line 3: " : "file-1: line 2: ", NULL);
+        spec_of(&forms[f], ", 'skip': 8", spec);
+        assert_refused(spec, "skip 8 leaves none of the 8 rows", NULL);
+        spec_of(&forms[f], ", 'skip': 7, 'take': 2", spec);
+        assert_refused(spec, "take 2: only 1 of the 8 rows", NULL);
+    }
+}
+
 /* In JSON it is a blank. */
 static void a_return_between_members_is_none(void **state)
 {
@@ -646,6 +670,7 @@ int main(void)
         cmocka_unit_test(a_byte_that_text_has_not_is_said_wherever_it_stands),
         cmocka_unit_test(a_byte_that_text_has_not_is_said_in_comments),
         cmocka_unit_test(lines_that_end_with_cr_alone_or_twice_are_said),
+        cmocka_unit_test(broken_rows_that_skip_and_take_leave_out_are_not_looked_at),
         cmocka_unit_test(a_return_between_members_is_none),
         cmocka_unit_test(more_nuls_than_a_line_may_have_at_the_end_are_one_broken_row),
         cmocka_unit_test(a_file_of_broken_rows_alone_is_left_out_where_that_is_allowed),

@@ -108,13 +108,17 @@ static void assert_pairs(const char *source, const float *features, int64_t rows
     dataset_close(&d);
 }
 
-/* Files of one source may have their columns in any order. */
+/* Files of one source may have their columns in any order, in memory and as a stream. */
 static void features_are_found_by_name(void **state)
 {
+#define ORDERS(stream)                                                                             \
+    "{'format': 'csv', 'file': ['ab.csv', 'ba.csv', 'yba.csv'], 'label': 'y', 'stream': '" stream  \
+    "'}"
     file_write_text("ab.csv", "a,b,y\n1,2,0\n");
     file_write_text("ba.csv", "b,a,y\n4,3,1\n");
     file_write_text("yba.csv", "y,b,a\n0,6,5\n");
     assert_pairs(CSV("['ab.csv', 'ba.csv', 'yba.csv']"), (float[]){1, 2, 3, 4, 5, 6}, 3);
+    assert_stream_is_memory(ORDERS("never"), ORDERS("always"));
     assert_pairs(CSV("['ba.csv', 'ab.csv']"), (float[]){4, 3, 2, 1}, 2);
     assert_pairs("{'format': 'csv', 'file': ['ab.csv', 'ba.csv'], 'label': 'y', 'columns': "
                  "['b', 'a']}",
@@ -143,14 +147,15 @@ static void what_take_leaves_out_is_not_read(void **state)
 #define TAKE(take)                                                                                 \
     "{'format': 'csv', 'file': ['b.csv', 'c.csv'], 'label': 'y', 'skip': 1, 'take': " take "}"
 #define NUMERIC ", 'columns': [{'column': 'numeric', 'name': 'x'}], 'batch_size': 1"
-    source_open_ok(TAKE("2"), &d);
-    assert_memory_equal(d.columns[FEATURES].at, ((float[]){5, 6}), 8);
+    source_open_ok(TAKE("3"), &d);
+    assert_int_equal(d.rows, 3);
+    assert_memory_equal(d.columns[FEATURES].at, ((float[]){5, 6, 7}), 12);
     dataset_close(&d);
     source_open_ok(TAKE("3") NUMERIC, &d);
     assert_int_equal(d.rows, 3);
     assert_memory_equal(d.columns[1].at, ((float[]){5, 6, 7}), 12);
     dataset_close(&d);
-    assert_refused(TAKE("3"), "c.csv: line 3", NULL);
+    assert_refused(TAKE("4"), "c.csv: line 3", NULL);
     assert_refused(TAKE("4") NUMERIC, "c.csv: line 3", NULL);
 }
 

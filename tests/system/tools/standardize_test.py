@@ -200,7 +200,7 @@ class Standardize(tool.ToolCase):
                               ({"pair": {"default": "mean"}}, "of one number that is standardized"),
                               ({"age": {"source": "aged"}}, 'has no cell "aged"'),
                               ({"age": {"source": "y"}}, '"y" is the label'),
-                              ({"age": {"source": "pair"}}, "rows.csv: line 2: column \"age\" (cell \"pair\"): expected a number")):
+                              ({"age": {"source": "pair"}}, "rows.csv: line 3: column \"age\" (cell \"pair\"): expected a number")):
             self.write_spec("run", standard)
             if why:
                 self.assertIn(why, self.run_bad("check", "spec.json"))

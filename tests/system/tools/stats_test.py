@@ -177,7 +177,7 @@ class Stats(tool.ToolCase):
         self.table()
         rows, cells = self.cells("--set=data.train.skip=4", "--set=data.train.take=4")
         self.assertEqual((rows, cells["age"]["words"]), (4, [["21", 4]]))
-        self.assertIn("no row is left", self.run_bad("stats", "--set=data.train.skip=500", "spec.json"))
+        self.assertIn("leaves none of the", self.run_bad("stats", "--set=data.train.skip=500", "spec.json"))
 
     def test_what_is_written_can_be_named_by_a_spec(self):
         self.table()

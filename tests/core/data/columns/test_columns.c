@@ -853,6 +853,7 @@ static void what_is_trained_on_is_in_some_file(void **state)
     file_write_text("j", "{\"y\": 0}\n{\"price\": 3, \"word\": \"a\", \"y\": 1}\n");
     file_write_text("j-without", "{\"word\": \"a\", \"y\": 1}\n");
     file_write_text("j-null", "{\"price\": null, \"word\": \"a\", \"y\": 1}\n");
+    file_write_text("j-first", "{\"price\": 3, \"y\": 1}\n{\"word\": \"a\", \"y\": 0}\n");
     file_write_text("s", "y:1 price:2 word:a\n");
     assert_trains(
         NAMED("csv", "'c'", "", PRISE),
@@ -868,11 +869,13 @@ static void what_is_trained_on_is_in_some_file(void **state)
     assert_trains(NAMED("csv", "'c-empty'", "", PRICE), NULL);
     assert_trains(NAMED("jsonl", "['j-without', 'j']", "", PRICE), NULL);
     assert_trains(NAMED("jsonl", "'j-null'", "", PRICE), NULL);
+    assert_trains(NAMED("jsonl", "'j-first'", ", 'take': 1", PRICE), NULL);
+    assert_trains(NAMED("jsonl", "'j-first'", ", 'skip': 1", PRICE), "column \"p\": no row");
     assert_trains(NAMED("slots", "'s'", "", PRICE), NULL);
 }
 
-/* A misspelled positive word would train on one label, also where others, behind those that are
- * taken, have it. */
+/* A misspelled positive word would train on one label, also where others, in front of or behind
+ * those that are taken, have it. */
 static void some_label_that_is_trained_on_is_the_positive_one(void **state)
 {
 #define POSITIVE(format, files, word, more)                                                        \
@@ -887,6 +890,11 @@ static void some_label_that_is_trained_on_is_the_positive_one(void **state)
     assert_trains(POSITIVE("jsonl", "'j'", "yse", ""), "no label");
     assert_trains(POSITIVE("slots", "'s'", "yse", ""), "no label");
     assert_trains(POSITIVE("csv", "'c'", "yes", ", 'take': 2"), "no label of the 2 rows");
+    file_write_text("c-first", "x,y\n1,yes\n2,no\n3,no\n");
+    assert_trains(POSITIVE("csv", "'c-first'", "yes", ", 'skip': 1"), "no label of the 2 rows");
+    assert_trains(POSITIVE("csv", "['c-first', 'c-no']", "yes", ", 'skip': 1"),
+                  "no label of the 3 rows");
+    assert_trains(POSITIVE("csv", "['c-first', 'c']", "yes", ", 'skip': 3"), NULL);
     assert_trains(POSITIVE("csv", "'c'", "yes", ""), NULL);
     assert_trains(POSITIVE("csv", "['c-no', 'c']", "yes", ""), NULL);
     assert_trains(POSITIVE("jsonl", "'j'", "yes", ""), NULL);

@@ -35,6 +35,7 @@ err link_new(size_t bytes, const struct link_origin *origin, struct link **ret)
     link->is_guest = origin->is_guest;
     link->watch = link->wake_watch = -1;
     link->body_max = MESSAGE_BODY_MAX;
+    link->right = RIGHT_TO_TAKE_PART;
     link->deadline_ms = clock_ms() + LINK_CONNECT_MAX_MS;
     loop_add_link(link->loop, link);
     *ret = link;
@@ -424,6 +425,11 @@ void *link_context(const struct link *link)
 const char *link_peer_name(const struct link *link)
 {
     return link->peer_name;
+}
+
+enum right link_right(const struct link *link)
+{
+    return link->right;
 }
 
 bool link_is_of_other_version(const struct link *link)

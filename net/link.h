@@ -86,6 +86,7 @@ struct link {
     bool is_announced;    /* its owner knows it, and so will hear of its end */
     bool is_guest;        /* see net/loop/guests.h */
     bool is_near;         /* its peer is on this host */
+    enum right right;     /* of its peer */
     bool needs_look;      /* the loop must look even if no descriptor is ready */
     int watch;            /* of its descriptor; -1: none */
     int wake_watch;       /* of what its peer wakes this side by; -1: none */
@@ -107,6 +108,7 @@ struct listener {
     int fd, watch;                                    /* -1: none (inproc) */
     void (*arrived)(struct listener *, int fd);       /* takes the descriptor of a new connection */
     void (*say_last)(int fd, const struct message *); /* before it is closed; may be NULL */
+    unsigned char secrets[32];                        /* of shm: what is said over it first */
     int coming; /* links that are CONNECTING: nobody else counts them */
     bool is_closed;
     bool is_for_guests; /* its links begin as such */

@@ -151,8 +151,10 @@ static bool shake_hands(struct stream *stream)
     }
     /* What came behind it is read already: it is looked at as soon as there is room to answer. */
     loop_change(stream->link.loop, stream->link.watch, EPOLLIN | (is_done ? EPOLLOUT : out));
-    if (is_done) link_open(&stream->link);
-    return is_done;
+    if (!is_done) return false;
+    stream->link.right = tls_right(stream->tls);
+    link_open(&stream->link);
+    return true;
 }
 
 /* The socket is connected. */

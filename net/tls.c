@@ -11,11 +11,13 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -67,6 +69,8 @@ struct tls {
     bool is_active, is_shaken;
     bool has_unread; /* the last time there was more than was asked for */
     bool has_ended;  /* nothing more comes */
+    enum right right;
+    bool is_no_task; /* and this side has connected to one */
     int reason;      /* errno of the socket; 0: none */
     size_t out_from, out_to, in_from, in_to;
     unsigned char out[OUT_BYTES], in[IN_BYTES];
@@ -149,6 +153,65 @@ static BIO_METHOD *new_memory(void)
     BIO_meth_set_write_ex(method, memory_write);
     BIO_meth_set_ctrl(method, memory_control);
     return method;
+}
+
+/* ---- what a certificate is for ---- */
+
+/* RIGHT_TO_NOTHING: it is none of ours. */
+static enum right right_of_uri(const ASN1_STRING *uri, bool *ret_is_ours)
+{
+    static const char prefix[] = "dtrain:";
+    static const struct {
+        const char *name;
+        enum right right;
+    } rights[] = {
+        {"task", RIGHT_TO_TAKE_PART}, {"writer", RIGHT_TO_CHANGE}, {"reader", RIGHT_TO_LOOK}};
+    const char *text = (const char *)ASN1_STRING_get0_data(uri);
+    const size_t bytes = (size_t)ASN1_STRING_length(uri), begin = strlen(prefix);
+    if (bytes < begin || memcmp(text, prefix, begin) != 0) return RIGHT_TO_NOTHING;
+    *ret_is_ours = true;
+    for (size_t i = 0; i < sizeof rights / sizeof *rights; i++)
+        if (bytes - begin == strlen(rights[i].name) &&
+            memcmp(text + begin, rights[i].name, bytes - begin) == 0)
+            return rights[i].right;
+    return RIGHT_TO_NOTHING;
+}
+
+static enum right right_of_names(const GENERAL_NAMES *names)
+{
+    enum right most = RIGHT_TO_NOTHING;
+    bool are_ours = false;
+    for (int i = 0; i < sk_GENERAL_NAME_num(names); i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        if (name->type != GEN_URI) continue;
+        const enum right right = right_of_uri(name->d.uniformResourceIdentifier, &are_ours);
+        if (right > most) most = right;
+    }
+    return are_ours ? most : RIGHT_TO_TAKE_PART;
+}
+
+static enum right right_of_certificate(const X509 *certificate)
+{
+    enum { ABSENT = -1 };
+    int found = 0;
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, &found, NULL);
+    if (!names) return found == ABSENT ? RIGHT_TO_TAKE_PART : RIGHT_TO_NOTHING;
+    const enum right ret = right_of_names(names);
+    GENERAL_NAMES_free(names);
+    return ret;
+}
+
+/* Of the peer's own one, when those that lead to it are right. A visitor that listens at the
+ * address of a task is none. */
+static int verify(int is_right, X509_STORE_CTX *store)
+{
+    const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+    struct tls *tls = SSL_get_app_data(ssl);
+    if (!is_right || X509_STORE_CTX_get_error_depth(store) > 0) return is_right;
+    tls->right = right_of_certificate(X509_STORE_CTX_get_current_cert(store));
+    tls->is_no_task = tls->is_active && tls->right != RIGHT_TO_TAKE_PART;
+    if (tls->is_no_task) X509_STORE_CTX_set_error(store, X509_V_ERR_APPLICATION_VERIFICATION);
+    return !tls->is_no_task;
 }
 
 /* ---- keys ---- */
@@ -272,7 +335,7 @@ static err new_context(struct tls_keys *keys, SSL_CTX **ret)
     SSL_CTX_set_app_data(context, keys);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, verify);
     *ret = context;
     return OK;
 }
@@ -281,6 +344,9 @@ static err new_keys(struct tls_keys **ret)
 {
     struct tls_keys *keys = calloc(1, sizeof *keys);
     if (!keys) return fail(ERR_MEMORY, "no memory for TLS");
+    /* What is in the memory of this process is in no core dump, and no other of its user reads it.
+     */
+    (void)prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L);
     pthread_mutex_init(&keys->lock, NULL);
     keys->memory = new_memory();
     const err e = keys->memory ? new_context(keys, &keys->context)
@@ -426,6 +492,8 @@ err tls_open(struct tls_keys *keys, int fd, bool is_active, struct tls **ret)
     tls->keys = keys;
     tls->fd = fd;
     tls->is_active = is_active;
+    tls->right = keys->has_key ? RIGHT_TO_TAKE_PART : RIGHT_TO_NOTHING;
+    SSL_set_app_data(tls->ssl, tls);
     BIO_set_data(memory, tls);
     BIO_set_init(memory, 1);
     SSL_set_bio(tls->ssl, memory, memory);
@@ -465,6 +533,8 @@ static err fail_handshake(struct tls *tls)
     const unsigned long code = ERR_peek_last_error();
     const int reason = ERR_GET_REASON(code);
     ERR_clear_error();
+    if (tls->is_no_task)
+        return fail(ERR_PEER, "its certificate is not that of a task (URI:dtrain:task)");
     if (tls->reason)
         return fail(ERR_PEER, "lost while it was to prove who it is: %s", strerror(tls->reason));
     if (tls->has_ended && (!code || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING))
@@ -475,6 +545,11 @@ static err fail_handshake(struct tls *tls)
     const char *why = code ? ERR_reason_error_string(code) : NULL;
     return fail(ERR_PEER, "does not prove that it belongs to the job: is its %s another? (%s)",
                 tls->keys->has_key ? "--key_file" : "--tls_ca", why ? why : "TLS failed");
+}
+
+enum right tls_right(const struct tls *tls)
+{
+    return tls->right;
 }
 
 /* A certificate is none of the key: SSL_VERIFY_PEER refuses it, and this does. */

@@ -4,6 +4,11 @@
  * What proves it is one of two: a key that all tasks share (a pre-shared key, with a Diffie-Hellman
  * exchange, so that a key that is lost later opens nothing that was recorded), or a certificate of
  * an authority that all tasks trust, on both sides.
+ *
+ * A certificate may say by a URI among its subject alternative names what it is for: "dtrain:task",
+ * "dtrain:writer" (a visitor), "dtrain:reader" (a visitor that changes nothing). Of several the
+ * first of these counts; without one it is for all, by one of "dtrain:" that is none of these for
+ * nothing. Whoever connects takes the certificate of a task alone.
  */
 #ifndef NET_TLS_H
 #define NET_TLS_H
@@ -13,6 +18,7 @@
 #include <sys/uio.h>
 
 #include "core/base/error.h"
+#include "net/transport.h"
 
 enum { TLS_KEY_BYTES_MIN = 16, TLS_KEY_BYTES_MAX = 4096 };
 
@@ -40,6 +46,7 @@ void tls_close(struct tls *); /* NULL is fine; tells the peer, as far as that go
 
 /* As far as it goes at once. ERR_PEER: the peer does not prove who it is, or is gone. */
 err tls_shake_hands(struct tls *, bool *ret_is_done);
+enum right tls_right(const struct tls *); /* of the peer, when that is done */
 /* Like sendmsg and readv of a socket that does not wait: bytes of the pieces, 0: the peer has
  * ended (reading), or -1 with errno. What was taken is on its way: nothing of the pieces is needed
  * any more. */

@@ -50,6 +50,10 @@ struct listener;
 
 enum { LINK_QUEUE_MAX = 1024, ADDRESS_MAX = 256 };
 
+/* What whoever is at the other end may do in the job: as its certificate says (net/tls.h). By a
+ * key, and where nothing is proved, everything. */
+enum right { RIGHT_TO_NOTHING, RIGHT_TO_LOOK, RIGHT_TO_CHANGE, RIGHT_TO_TAKE_PART };
+
 struct window {
     void *base; /* aligned to a page; zeroed when new */
     size_t bytes;
@@ -95,8 +99,9 @@ struct transport {
      * inherited as descriptor N (taken: made non-blocking and close-on-exec; see address_reserve);
      * shm: an abstract socket's name; inproc: any
      * text. ret_address (ADDRESS_MAX bytes or NULL) receives the address with its real port or
-     * name. ERR_PEER: what may mend itself: a name that does not resolve, an address in use (with
-     * its owner where /proc shows it) or not one of this host; ERR_IO: anything else.
+     * name, of shm also with what tells who belongs to the job: for tasks of it alone. ERR_PEER:
+     * what may mend itself: a name that does not resolve, an address in use (with its owner where
+     * /proc shows it) or not one of this host; ERR_IO: anything else.
      */
     err (*listen)(struct loop *, const char *address, const struct link_events *, void *context,
                   char *ret_address, struct listener **ret);
@@ -145,6 +150,7 @@ void listener_set_guests(
 void link_set_context(struct link *, void *context);
 void *link_context(const struct link *);
 const char *link_peer_name(const struct link *); /* address text, for messages */
+enum right link_right(const struct link *);
 /* In closed(): the peer is a program that speaks another version of the protocol, and has been told
  * of it. To try again would be in vain. */
 bool link_is_of_other_version(const struct link *);

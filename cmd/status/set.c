@@ -75,13 +75,7 @@ static err show(struct job_visit *v, bool json)
 
 /* ---- setting ---- */
 
-/* answer: NULL: there is none. */
-static bool is_refused_as_input(const json_t *answer)
-{
-    return json_integer_value(json_object_get(answer, "code")) == EXIT_INPUT;
-}
-
-/* Nobody has said what became of it. */
+/* Nobody has said what became of it. answer: NULL: there is none. */
 static err explain(err e, const json_t *answer)
 {
     char why[ERROR_TEXT_MAX];
@@ -96,7 +90,7 @@ static err set(struct job_visit *v, enum setting_key which, const char *value, b
     const char *key = setting_table[which].key;
     const err e = job_visit_ask(
         v, 0, json_pack("{ss ss ss}", "do", "setting", "name", key, "to", value), &answer);
-    if (e) return is_refused_as_input(answer) ? fail_prefix(ERR_INPUT, "set") : explain(e, answer);
+    if (e) return e == ERR_INPUT ? fail_prefix(e, "set") : explain(e, answer);
     if (json) return json_print(json_incref(answer));
     printf("%s is %s from step %lld on\n", key, value,
            (long long)json_integer_value(json_object_get(answer, "step")));

@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
+#include "core/cluster/role/verdict.h"
 
 enum { READY_FILE_BYTES_MAX = 1 << 20 };
 
@@ -110,7 +111,8 @@ err job_visit_ask(struct job_visit *v, int ps, json_t *ask, json_t **ret)
     }
     *ret = visitor_answer(v->visitor, ps);
     const char *error = json_string_value(json_object_get(*ret, "error"));
-    return error ? fail(ERR_PEER, "ps/%d: %s", ps, error) : OK;
+    const bool is_asked_wrongly = json_integer_value(json_object_get(*ret, "code")) == EXIT_INPUT;
+    return error ? fail(is_asked_wrongly ? ERR_INPUT : ERR_PEER, "ps/%d: %s", ps, error) : OK;
 }
 
 bool job_visit_job_has_ended(const struct job_visit *v)

@@ -45,8 +45,8 @@ void job_visit_close(struct job_visit *); /* a zeroed one is fine */
 int job_visit_ps_count(const struct job_visit *);
 bool job_visit_is_up(const struct job_visit *, int ps);
 const char *job_visit_trouble(const struct job_visit *, int ps); /* "": it is connected */
-/* Takes the ask (NULL: ERR_MEMORY). ret: borrowed until the next ask. ERR_PEER: what the ps says
- * against it. */
+/* Takes the ask (NULL: ERR_MEMORY). ret: borrowed until the next ask. What the ps says
+ * against it is ERR_INPUT where to ask again would be in vain, and ERR_PEER else. */
 err job_visit_ask(struct job_visit *, int ps, json_t *ask, json_t **ret);
 /* Meanwhile links live. ERR_PEER: the job has ended. */
 err job_visit_rest(struct job_visit *, uint64_t ms);

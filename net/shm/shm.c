@@ -2,7 +2,8 @@
  *
  * The listening side owns an abstract Unix socket. The connecting side makes the control memory and
  * passes it; the listening side checks and maps it, and answers with one end of a pair of sockets
- * by which both wake each other. Both check that the other belongs to the same user. A connection
+ * by which both wake each other. Both check that the other belongs to the same user, and knows what
+ * tasks of the job tell each other over a link that is proved. A connection
  * that does not greet within LINK_CONNECT_MAX_MS is dropped; its owner never hears of it.
  */
 #include "net/shm/shm.h"
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -42,6 +44,48 @@ static err make_name(const char *address, struct name *ret)
     return OK;
 }
 
+static int digit_of(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+void shm_split(const char *address, char ret_name[ADDRESS_MAX],
+               unsigned char ret_secrets[SHM_SIDES][SHM_SECRET_BYTES])
+{
+    const char *slash = strrchr(address, '/'), *at = slash ? slash + 1 : "";
+    enum { BYTES = SHM_SIDES * SHM_SECRET_BYTES };
+    memset(ret_secrets, 0, BYTES);
+    snprintf(ret_name, ADDRESS_MAX, "%.*s", slash ? (int)(slash - address) : ADDRESS_MAX, address);
+    for (int i = 0; i < BYTES && digit_of(at[0]) >= 0 && digit_of(at[1]) >= 0; i++, at += 2)
+        ret_secrets[i / SHM_SECRET_BYTES][i % SHM_SECRET_BYTES] =
+            (unsigned char)(digit_of(at[0]) << 4 | digit_of(at[1]));
+}
+
+static err draw_secrets(const char *name, unsigned char ret[SHM_SIDES][SHM_SECRET_BYTES])
+{
+    enum { BYTES = SHM_SIDES * SHM_SECRET_BYTES };
+    return getrandom(ret, BYTES, 0) == BYTES
+               ? OK
+               : fail(ERR_IO, "no random numbers for %s: %s", name, strerror(errno));
+}
+
+static void write_address(const char *name, unsigned char secrets[SHM_SIDES][SHM_SECRET_BYTES],
+                          char ret[ADDRESS_MAX])
+{
+    size_t used = (size_t)snprintf(ret, ADDRESS_MAX, "%s/", name);
+    for (int i = 0; i < SHM_SIDES * SHM_SECRET_BYTES && used < ADDRESS_MAX; i++)
+        used += (size_t)snprintf(ret + used, ADDRESS_MAX - used, "%02x",
+                                 secrets[i / SHM_SECRET_BYTES][i % SHM_SECRET_BYTES]);
+}
+
+/* In the same time, whatever is wrong with it. */
+static bool is_secret(const unsigned char *said, const unsigned char *secret)
+{
+    unsigned char differs = 0;
+    for (int i = 0; i < SHM_SECRET_BYTES; i++) differs |= said[i] ^ secret[i];
+    return !differs;
+}
+
 static int unix_socket(void)
 {
     return socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -61,12 +105,13 @@ static err check_user(int fd)
     return OK;
 }
 
-void shm_greeting(struct shm_greeting *ret)
+void shm_greeting(const unsigned char secret[SHM_SECRET_BYTES], struct shm_greeting *ret)
 {
     *ret = (struct shm_greeting){.magic = GREETING_MAGIC,
                                  .version = PROTOCOL_VERSION,
                                  .slots = RING_SLOTS,
                                  .control_bytes = sizeof(struct shm_control)};
+    memcpy(ret->secret, secret, SHM_SECRET_BYTES);
 }
 
 /* Of a side that listens and has no descriptor for this connection. */
@@ -85,20 +130,27 @@ static void say_full(int fd, const struct message *unused)
 }
 
 /* The descriptor that has to come with it is the first; others are closed unseen. */
-static err check_greeting(const struct passed *passed)
+static err check_greeting(const struct shm *shm, const struct passed *passed)
 {
+    const int side = shm->link.is_active ? SHM_SAID_BY_LISTENING : SHM_SAID_BY_CONNECTING;
+    const size_t open_bytes = offsetof(struct shm_greeting, secret);
     struct shm_greeting expected;
-    shm_greeting(&expected);
+    shm_greeting(shm->secrets[side], &expected);
     if (is_full(passed)) return fail(ERR_PEER, "no descriptor is left there (ulimit -n)");
-    if (passed->size != sizeof expected || memcmp(passed->bytes, &expected, sizeof expected))
+    if (passed->size != sizeof expected || memcmp(passed->bytes, &expected, open_bytes))
         return fail(ERR_PROTOCOL, "greeted in an unknown way");
+    if (!is_secret(passed->bytes + open_bytes, expected.secret))
+        return fail(ERR_PEER, "does not know what tasks of the job have told each other");
     return passed->fd_count > 0 ? OK : fail(ERR_PROTOCOL, "greeted without a descriptor");
 }
 
 static err greet(const struct shm *shm, int fd)
 {
+    const int side = shm->link.is_active ? SHM_SAID_BY_CONNECTING : SHM_SAID_BY_LISTENING;
     struct passed passed = {.size = sizeof(struct shm_greeting), .fds = {fd}, .fd_count = 1};
-    shm_greeting((struct shm_greeting *)passed.bytes);
+    struct shm_greeting said;
+    shm_greeting(shm->secrets[side], &said);
+    memcpy(passed.bytes, &said, sizeof said);
     bool is_sent = false;
     TRY(pass_send(shm->fd, &passed, &is_sent));
     return is_sent ? OK : fail(ERR_PEER, "does not take a greeting");
@@ -131,7 +183,7 @@ static err open_wake(struct shm *shm)
 /* Listening side: the memory is checked before anything is believed. */
 static err answer_greeting(struct shm *shm, const struct passed *passed)
 {
-    TRY(check_greeting(passed));
+    TRY(check_greeting(shm, passed));
     TRY(shared_memory_check(passed->fds[0], sizeof(struct shm_control)));
     void *control = NULL;
     TRY(shared_memory_map(passed->fds[0], sizeof(struct shm_control), true, &control));
@@ -153,7 +205,7 @@ static err check_socket_type(int fd)
 /* Connecting side: the answer. */
 static err take_answer(struct shm *shm, struct passed *passed)
 {
-    TRY(check_greeting(passed));
+    TRY(check_greeting(shm, passed));
     TRY(check_socket_type(passed->fds[0]));
     const int fd = passed->fds[0];
     passed->fds[0] = -1; /* kept */
@@ -230,6 +282,7 @@ static void arrived(struct listener *listener, int fd)
         close(fd);
         return;
     }
+    memcpy(shm->secrets, listener->secrets, sizeof shm->secrets);
     snprintf(shm->link.peer_name, sizeof shm->link.peer_name, "%.200s (pid %d)", listener->address,
              (int)peer.pid);
     const err e = attach(shm);
@@ -282,7 +335,11 @@ static err shm_listen(struct loop *loop, const char *address, const struct link_
                       void *context, char *ret_address, struct listener **ret)
 {
     int fd = -1;
-    TRY(open_listening(address, &fd));
+    unsigned char secrets[SHM_SIDES][SHM_SECRET_BYTES];
+    char name[ADDRESS_MAX], said[ADDRESS_MAX];
+    const bool are_drawn = !strchr(address, '/'); /* else it is one that was listened at before */
+    shm_split(address, name, secrets);
+    TRY(open_listening(name, &fd));
     struct listener like = {.transport = &transport_shm,
                             .loop = loop,
                             .events = *events,
@@ -290,8 +347,15 @@ static err shm_listen(struct loop *loop, const char *address, const struct link_
                             .arrived = arrived,
                             .say_last = say_full};
     real_name(fd, like.address);
+    const err e = are_drawn ? draw_secrets(like.address, secrets) : OK;
+    if (e) {
+        close(fd);
+        return e;
+    }
+    write_address(like.address, secrets, said);
+    memcpy(like.secrets, secrets, sizeof secrets);
     TRY(listener_open(&like, fd, ret));
-    if (ret_address) memcpy(ret_address, like.address, ADDRESS_MAX);
+    if (ret_address) memcpy(ret_address, said, sizeof said);
     return OK;
 }
 
@@ -319,8 +383,11 @@ static err reach(struct shm *shm, const struct name *name)
 static err shm_connect(struct loop *loop, const char *address, const struct link_events *events,
                        void *context, struct link **ret)
 {
+    unsigned char secrets[SHM_SIDES][SHM_SECRET_BYTES];
+    char text[ADDRESS_MAX];
     struct name name;
-    TRY(make_name(address, &name));
+    shm_split(address, text, secrets);
+    TRY(make_name(text, &name));
     const struct link_origin origin = {.transport = &transport_shm,
                                        .ops = &shm_ops,
                                        .loop = loop,
@@ -330,7 +397,8 @@ static err shm_connect(struct loop *loop, const char *address, const struct link
     struct shm *shm;
     TRY(new_link(&origin, -1, &shm));
     shm->fd = unix_socket();
-    link_set_peer_name(&shm->link, address);
+    memcpy(shm->secrets, secrets, sizeof secrets);
+    link_set_peer_name(&shm->link, text);
     /* Whatever the reason, this host does not do shared memory with that peer: ERR_PEER, so that
      * the owner takes another transport. */
     if (reach(shm, &name)) link_end(&shm->link, ERR_PEER);

@@ -18,16 +18,23 @@ struct shm_control {     /* the memory behind one link, made by the side that co
     struct ring ring[2]; /* from the connecting side, from the listening side */
 };
 
+/* What each side says, and the other one knows by the address of the side that listens, which tasks
+ * of the job say to each other: its name alone is seen by whoever is on the host. */
+enum { SHM_SECRET_BYTES = 16 };
+enum { SHM_SAID_BY_CONNECTING, SHM_SAID_BY_LISTENING, SHM_SIDES };
+
 /* First bytes on the socket, each way; with them the connecting side passes the control memory, the
  * listening side the peer's end of the socket that wakes. */
 struct shm_greeting {
     uint32_t magic, version, slots, control_bytes;
+    unsigned char secret[SHM_SECRET_BYTES];
 };
 
 struct shm {
     struct link link; /* first */
     int fd;           /* -1: none */
     int wake_fd;      /* this side's end of the socket that wakes */
+    unsigned char secrets[SHM_SIDES][SHM_SECRET_BYTES];
     struct shm_control *control;
     struct ring_putter out;
     struct ring_taker in;
@@ -43,7 +50,10 @@ struct shm {
 
 extern const struct link_ops shm_ops;
 
-void shm_greeting(struct shm_greeting *ret);
+void shm_greeting(const unsigned char secret[SHM_SECRET_BYTES], struct shm_greeting *ret);
+/* "NAME/SECRETS": without them they are zeros, which no task has. */
+void shm_split(const char *address, char ret_name[ADDRESS_MAX],
+               unsigned char ret_secrets[SHM_SIDES][SHM_SECRET_BYTES]);
 void shm_use_control(struct shm *, struct shm_control *); /* takes it; sets the rings up */
 bool shm_traffic_ready(struct shm *); /* the socket of an open link is readable or writable */
 bool shm_wake_ready(void *shm, uint32_t events);

@@ -24,7 +24,7 @@ struct ps {
     struct visits *visits;
     float values[FLOATS];
     uint64_t now_ms, step;
-    bool is_there[VISITORS_MAX], waits[VISITORS_MAX];
+    bool is_there[VISITORS_MAX], may_change[VISITORS_MAX], waits[VISITORS_MAX];
     uint64_t number[VISITORS_MAX];
 };
 
@@ -54,8 +54,16 @@ static json_t *status(void *context, uint64_t from)
 
 static const char *request(void *context, int visitor, const struct ask *ask)
 {
-    (void)context;
+    const struct ps *ps = context;
+    fuzz_holds(ps->may_change[visitor] || ask_only_looks(ask), "who only looks asks for no change");
     return (visitor + (int)ask->verb) % 2 ? "not now" : NULL;
+}
+
+static void changed(void *context, int visitor, const struct ask *ask, const struct shape *shape,
+                    double first)
+{
+    (void)ask, (void)shape, (void)first;
+    fuzz_holds(((const struct ps *)context)->may_change[visitor], "who only looks changes nothing");
 }
 
 static void ask(struct ps *ps, int visitor, struct view *input)
@@ -92,8 +100,11 @@ static void enter_or_leave(struct ps *ps, int visitor)
         ps->is_there[visitor] = ps->waits[visitor] = false;
         return;
     }
-    const int entered = visits_enter(ps->visits, ps->now_ms);
-    if (entered >= 0) ps->is_there[entered] = true;
+    const bool may_change = visitor % 2 == 0;
+    const int entered = visits_enter(ps->visits, may_change, ps->now_ms);
+    if (entered < 0) return;
+    ps->is_there[entered] = true;
+    ps->may_change[entered] = may_change;
 }
 
 static void reply(struct ps *ps, uint64_t asking, struct view *input)
@@ -155,6 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
                                            .change_limit_ms = LIMIT_MS,
                                            .setting_limit_ms = 2 * LIMIT_MS,
                                            .answer = take,
+                                           .changed = changed,
                                            .scale = scale,
                                            .status = status,
                                            .request = request,

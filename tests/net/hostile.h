@@ -15,8 +15,10 @@ struct hostile {
     uint64_t put;
 };
 
-struct sockaddr_un abstract(const char *name, socklen_t *ret_bytes);
-void greet(int fd, const int *fds, int fd_count);
+struct sockaddr_un abstract(const char *address, socklen_t *ret_bytes);
+/* With what this side of the pair is to say first. */
+void secret_of(const struct pair *, int side, unsigned char ret[SHM_SECRET_BYTES]);
+void greet(const struct pair *, int side, int fd, const int *fds, int fd_count);
 void end_hostile(struct hostile *);
 
 #endif

@@ -64,7 +64,7 @@ static void refuse_windows(struct pair *pair, size_t rows_bytes, const int *fds,
     struct hostile hostile = serve_hostile(pair);
     int wake[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wake), 0);
-    greet(hostile.fd, &wake[1], 1);
+    greet(pair, SHM_SAID_BY_LISTENING, hostile.fd, &wake[1], 1);
     close(wake[1]);
     hostile.wake_fd = wake[0];
     pair_until(pair, &pair->client.opened, 1);
@@ -141,7 +141,7 @@ static void a_listener_that_answers_nonsense_is_left(void **state)
 static void refuse_to_wake_by(struct pair *pair, int fd)
 {
     struct hostile hostile = serve_hostile(pair);
-    greet(hostile.fd, &fd, 1);
+    greet(pair, SHM_SAID_BY_LISTENING, hostile.fd, &fd, 1);
     close(fd);
     pair_until(pair, &pair->client.closed, 1);
     assert_int_equal(pair->client.why, ERR_PROTOCOL);
@@ -170,6 +170,23 @@ static void a_file_is_not_written_to(void **state)
 static void a_socket_of_a_network_is_not_written_to(void **state)
 {
     refuse_to_wake_by(*state, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+}
+
+/* The name of a task that has died is free: whoever takes it hears what a worker says first, and
+ * not what it is to be answered. */
+static void a_listener_that_says_what_it_has_heard_is_left(void **state)
+{
+    struct pair *pair = *state;
+    struct hostile hostile = serve_hostile(pair);
+    int wake[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wake), 0);
+    greet(pair, SHM_SAID_BY_CONNECTING, hostile.fd, &wake[1], 1);
+    close(wake[1]);
+    hostile.wake_fd = wake[0];
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(pair->client.why, ERR_PEER);
+    assert_int_equal(pair->client.opened, 0);
+    end_hostile(&hostile);
 }
 
 static void a_listener_that_dies_instead_of_answering_is_left(void **state)
@@ -206,6 +223,7 @@ int main(void)
         cmocka_unit_test(a_pipe_is_not_written_to),
         cmocka_unit_test(a_file_is_not_written_to),
         cmocka_unit_test(a_socket_of_a_network_is_not_written_to),
+        cmocka_unit_test(a_listener_that_says_what_it_has_heard_is_left),
         cmocka_unit_test(a_listener_that_dies_instead_of_answering_is_left),
         cmocka_unit_test(a_listener_that_never_answers_is_given_up),
     };

@@ -60,7 +60,7 @@ static struct hostile connect_hostile(struct pair *pair)
     void *control;
     assert_int_equal(shared_memory_new(sizeof *hostile.control, &fd, &control), OK);
     hostile.control = control;
-    greet(hostile.fd, &fd, 1);
+    greet(pair, SHM_SAID_BY_CONNECTING, hostile.fd, &fd, 1);
     take_answer(pair, &hostile);
     close(fd);
     return hostile;
@@ -372,7 +372,11 @@ static void who_has_not_greeted_goes_with_the_listener(void **state)
     bool is_sent;
     assert_int_equal(shared_memory_new(sizeof(struct shm_control), &passed.fds[0], &control), OK);
     passed.fds[1] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    shm_greeting((struct shm_greeting *)passed.bytes);
+    struct shm_greeting said;
+    unsigned char secret[SHM_SECRET_BYTES];
+    secret_of(pair, SHM_SAID_BY_CONNECTING, secret);
+    shm_greeting(secret, &said);
+    memcpy(passed.bytes, &said, sizeof said);
     (void)pass_send(fd, &passed, &is_sent); /* or the other side has hung up already */
     pass_close(&passed);
     shared_memory_unmap(control, sizeof(struct shm_control));
@@ -382,8 +386,10 @@ static void who_has_not_greeted_goes_with_the_listener(void **state)
 static void a_greeting_without_memory_is_dropped(void **state)
 {
     const int fd = connect_unix(*state);
+    unsigned char secret[SHM_SECRET_BYTES];
     struct shm_greeting greeting;
-    shm_greeting(&greeting);
+    secret_of(*state, SHM_SAID_BY_CONNECTING, secret);
+    shm_greeting(secret, &greeting);
     assert_int_equal(send(fd, &greeting, sizeof greeting, MSG_NOSIGNAL), sizeof greeting);
     expect_dropped(*state, fd);
 }
@@ -391,9 +397,30 @@ static void a_greeting_without_memory_is_dropped(void **state)
 static void greet_with(struct pair *pair, int control_fd)
 {
     const int fd = connect_unix(pair);
-    greet(fd, &control_fd, 1);
+    greet(pair, SHM_SAID_BY_CONNECTING, fd, &control_fd, 1);
     close(control_fd);
     expect_dropped(pair, fd);
+}
+
+/* Its name is seen by all who look for names of sockets, and is not what proves that one was told
+ * it. */
+static void who_knows_the_name_alone_is_dropped(void **state)
+{
+    struct pair *pair = *state;
+    struct pair guess = *pair;
+    *strchr(guess.address, '/') = '\0';
+    for (int side = 0; side < SHM_SIDES; side++) {
+        int control_fd;
+        void *control;
+        const int fd = connect_unix(pair);
+        assert_int_equal(shared_memory_new(sizeof(struct shm_control), &control_fd, &control), OK);
+        shared_memory_unmap(control, sizeof(struct shm_control));
+        greet(side ? pair : &guess, side, fd, &control_fd, 1); /* nothing, and what is answered */
+        close(control_fd);
+        expect_dropped(pair, fd);
+    }
+    pair_connect(pair);
+    assert_int_equal(pair->server.accepted, 1);
 }
 
 static void memory_that_could_shrink_is_not_mapped(void **state)
@@ -503,6 +530,7 @@ int main(void)
         cmocka_unit_test(an_unknown_greeting_is_dropped),
         cmocka_unit_test(who_has_not_greeted_goes_with_the_listener),
         cmocka_unit_test(a_greeting_without_memory_is_dropped),
+        cmocka_unit_test(who_knows_the_name_alone_is_dropped),
         cmocka_unit_test(memory_that_could_shrink_is_not_mapped),
         cmocka_unit_test(memory_of_another_size_is_not_mapped),
         cmocka_unit_test(what_is_no_memory_is_not_mapped),

@@ -15,6 +15,7 @@ static void both_sides_hear_of_a_connection(void **state)
     assert_int_equal(pair->server.accepted, 1);
     assert_int_equal(pair->client.opened, 1);
     assert_int_equal(pair->client.accepted + pair->server.opened, 0);
+    pair->address[strcspn(pair->address, "/")] = '\0'; /* what is behind it is secret */
     assert_string_equal(link_peer_name(pair->client.link), pair->address);
     assert_true(strlen(link_peer_name(pair->server.link)) > 0);
     assert_ptr_equal(link_transport(pair->client.link), pair->transport);
@@ -431,6 +432,7 @@ static void listening_twice_on_an_address_says_that_it_is_taken(void **state)
                                              &pair->server, address, &second),
                      ERR_PEER);
     assert_non_null(strstr(error_text(), "address already in use"));
+    pair->address[strcspn(pair->address, "/")] = '\0'; /* what is behind it is secret */
     assert_non_null(strstr(error_text(), pair->address));
     assert_null(second);
     assert_string_equal(address, "");

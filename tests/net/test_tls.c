@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -76,6 +77,17 @@ static void expect_unheard(struct tls_keys *server, struct tls_keys *client, con
     assert_int_equal(pair.server.accepted, 0);
     assert_int_equal(pair.server.messages, 0);
     pair_stop(&pair);
+}
+
+/* Nor do others of its user read its memory. */
+static void who_has_a_key_leaves_no_core_dump(void **state)
+{
+    struct tls_keys *ours;
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    assert_int_equal(make_key(key_text, &ours), OK);
+    assert_int_equal(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 0);
+    tls_keys_close(ours);
+    (void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 }
 
 static void another_key_is_not_heard(void **state)
@@ -246,6 +258,59 @@ static void a_certificate_is_of_the_authority_on_both_sides(void **state)
     rmdir(folder);
 }
 
+static void make_for(const char *folder, const char *name, const char *names)
+{
+    char script[1024];
+    snprintf(
+        script, sizeof script,
+        "umask 077; openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=%s"
+        " -keyout %s.key -out %s.csr 2> log && echo 'subjectAltName=%s' > names &&"
+        " openssl x509 -req -in %s.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2"
+        " -extfile names -out %s.pem 2> log",
+        name, name, name, names, name, name);
+    run_shell(folder, script);
+}
+
+/* Whoever it is for: the side that listens knows it, and the side that connects takes a task's. */
+static void a_certificate_says_what_it_is_for(void **state)
+{
+    static const struct {
+        const char *names;
+        enum right right;
+    } rows[] = {
+        {"DNS:host.example", RIGHT_TO_TAKE_PART},
+        {"URI:https://dtrain:reader", RIGHT_TO_TAKE_PART},
+        {"URI:dtrain:task", RIGHT_TO_TAKE_PART},
+        {"URI:dtrain:writer", RIGHT_TO_CHANGE},
+        {"URI:dtrain:reader", RIGHT_TO_LOOK},
+        {"URI:dtrain:reader,DNS:host.example,URI:dtrain:writer", RIGHT_TO_CHANGE},
+        {"URI:dtrain:admin", RIGHT_TO_NOTHING},
+        {"URI:dtrain:", RIGHT_TO_NOTHING},
+        {"URI:dtrain:tasks", RIGHT_TO_NOTHING},
+        {"URI:dtrain:admin,URI:dtrain:reader", RIGHT_TO_LOOK},
+    };
+    char folder[] = "/tmp/dtrain-test-tls-XXXXXX";
+    struct pair pair;
+    if (system("command -v openssl > /dev/null")) skip();
+    assert_non_null(mkdtemp(folder));
+    make_certificates(folder);
+    struct tls_keys *task = certificate(folder, "task", "ca");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        make_for(folder, "peer", rows[i].names);
+        struct tls_keys *peer = certificate(folder, "peer", "ca");
+        start_with(&pair, task, peer);
+        pair_connect(&pair);
+        assert_int_equal(link_right(pair.server.link), rows[i].right);
+        assert_int_equal(link_right(pair.client.link), RIGHT_TO_TAKE_PART);
+        pair_stop(&pair);
+        if (rows[i].right != RIGHT_TO_TAKE_PART) expect_unheard(peer, task, "not that of a task");
+        tls_keys_close(peer);
+    }
+    tls_keys_close(task);
+    run_shell(folder, "rm -f *");
+    rmdir(folder);
+}
+
 /* With those of another authority, all three of them: one after the other, as people do. */
 static void certificates_that_change_are_read_again(void **state)
 {
@@ -277,12 +342,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_file_is_private_and_long_enough),
+        cmocka_unit_test(who_has_a_key_leaves_no_core_dump),
         cmocka_unit_test(another_key_is_not_heard),
         cmocka_unit_test(who_has_no_key_is_not_heard_and_learns_why),
         cmocka_unit_test(who_has_a_key_tells_nobody_without_one),
         cmocka_unit_test(what_strangers_say_is_not_looked_at),
         cmocka_unit_test(who_says_nothing_makes_room),
         cmocka_unit_test(a_certificate_is_of_the_authority_on_both_sides),
+        cmocka_unit_test(a_certificate_says_what_it_is_for),
         cmocka_unit_test(certificates_that_change_are_read_again),
     };
     struct tls_keys *keys;

@@ -136,6 +136,15 @@ struct greeter greeter_of(const struct task *t)
     };
 }
 
+err greeting_check_right(const struct link *link, enum right least)
+{
+    const char *wanted = least == RIGHT_TO_TAKE_PART
+                             ? "of a task (URI:dtrain:task)"
+                             : "of a visitor (URI:dtrain:reader or :writer)";
+    if (link_right(link) >= least) return OK;
+    return fail(ERR_INPUT, "its certificate is not that %s", wanted);
+}
+
 static err compare_protocols(int theirs)
 {
     if (theirs == PROTOCOL_VERSION) return OK;

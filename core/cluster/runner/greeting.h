@@ -54,6 +54,9 @@ err greeting_send(const struct greeter *, struct link *, enum message_type, cons
  * it does not belong here, the text says what differs. */
 err greeting_read(const struct greeter *, const struct message *, struct greeting *ret);
 
+/* Who comes by this link may do so much at least. ERR_INPUT: its certificate does not say so. */
+err greeting_check_right(const struct link *, enum right least);
+
 /* "spec differs: worker/1 has 0123.., worker/0 has 4567.." */
 err greeting_compare_specs(const char *name, const char *fingerprint, const char *other_name,
                            const char *other_fingerprint);

@@ -274,6 +274,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
     struct runner_ps *p = connection->ps;
     const struct greeter me = greeter_of(&p->task);
     struct greeting g;
+    TRY(greeting_check_right(connection->link, RIGHT_TO_TAKE_PART));
     TRY(greeting_read(&me, m, &g));
     const uint64_t resizes = p->task.options.cluster->resizes;
     if (g.membership.resizes > resizes) TRY(check_later(p, &g));

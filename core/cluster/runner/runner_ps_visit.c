@@ -259,10 +259,12 @@ err runner_ps_visit_greet(struct connection *connection)
 {
     struct runner_ps *p = connection->ps;
     const uint64_t now_ms = clock_ms();
-    int visitor = visits_enter(p->visiting.visits, now_ms);
+    const bool may_change = link_right(connection->link) >= RIGHT_TO_CHANGE;
+    TRY(greeting_check_right(connection->link, RIGHT_TO_LOOK));
+    int visitor = visits_enter(p->visiting.visits, may_change, now_ms);
     if (visitor < 0) {
         make_room(p, now_ms);
-        visitor = visits_enter(p->visiting.visits, now_ms);
+        visitor = visits_enter(p->visiting.visits, may_change, now_ms);
     }
     if (visitor < 0) return fail(ERR_PEER, "%d visitors are here already", VISITORS_MAX);
     const struct greeter me = greeter_of(&p->task);

@@ -222,3 +222,19 @@ void ask_free(struct ask *ask)
 {
     value_free(&ask->change.value);
 }
+
+bool ask_only_looks(const struct ask *ask)
+{
+    switch (ask->verb) {
+    case VERB_LIST:
+    case VERB_GET:
+    case VERB_STATUS:
+    case VERB_LOG:
+    case VERB_PROFILE:
+        return true;
+    case VERB_SETTING:
+        return !ask->name[0];
+    default:
+        return false;
+    }
+}

@@ -85,5 +85,7 @@ struct ask {
 /* ERR_INPUT: not an ask that anybody can answer. */
 err ask_read(const void *bytes, size_t count, struct ask *ret);
 void ask_free(struct ask *); /* a zeroed one is fine */
+/* Values, settings and the job are afterwards as they were. */
+bool ask_only_looks(const struct ask *);
 
 #endif

@@ -376,6 +376,9 @@ void visits_ask(struct visits *v, int visitor, const struct message *m, uint64_t
     visit->number = m->ask.number;
     visit->asked_ms = visit->heard_ms = now_ms;
     err e = ask_read(m->body, m->body_bytes, &visit->ask);
+    if (!e && !visit->may_change && !ask_only_looks(&visit->ask))
+        e = fail(ERR_INPUT, "its certificate is that of a visitor that changes nothing "
+                            "(URI:dtrain:reader)");
     if (e)
         answer_error(v, visitor, e);
     else
@@ -529,11 +532,12 @@ void visits_close(struct visits *v)
     free(v);
 }
 
-int visits_enter(struct visits *v, uint64_t now_ms)
+int visits_enter(struct visits *v, bool may_change, uint64_t now_ms)
 {
     for (int i = 0; i < VISITORS_MAX; i++)
         if (!v->visitors[i].is_here) {
-            v->visitors[i] = (struct visit){.is_here = true, .heard_ms = now_ms};
+            v->visitors[i] =
+                (struct visit){.is_here = true, .may_change = may_change, .heard_ms = now_ms};
             return i;
         }
     return -1;

@@ -101,8 +101,9 @@ struct visits;
 err visits_open(const struct visits_options *, struct visits **ret);
 void visits_close(struct visits *); /* NULL is fine */
 
-/* A visitor has greeted, and gets a number below VISITORS_MAX; -1: there are too many. */
-int visits_enter(struct visits *, uint64_t now_ms);
+/* A visitor has greeted, and gets a number below VISITORS_MAX; -1: there are too many. may_change:
+ * else it is answered what it looks at (ask_only_looks) and nothing else. */
+int visits_enter(struct visits *, bool may_change, uint64_t now_ms);
 /* Who may be asked to leave: the one that has said nothing for longest; -1: nobody. */
 int visits_silent(const struct visits *, uint64_t now_ms);
 void visits_leave(struct visits *, int visitor);

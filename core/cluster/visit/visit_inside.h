@@ -16,7 +16,8 @@ struct due {                   /* a reply: it comes, too, where the visitor take
 
 struct visit {
     bool is_here, is_waiting; /* waiting: `ask` is still to be answered */
-    bool is_scanning;         /* ... with the summary that `scan` is to become */
+    bool may_change;
+    bool is_scanning; /* ... with the summary that `scan` is to become */
     struct ask ask;
     struct scan scan;
     uint64_t number, asked_ms, heard_ms;

@@ -19,6 +19,7 @@ from program import wire
 from program.cluster import Plan
 
 GREETING = struct.pack("<4I", 0x6D687364, wire.VERSION, 256, 2 * (384 + 256 * 128))  # net/shm/shm.h
+SECRET_BYTES = 16
 SLOTS, LINE = 256, 128
 RING = 3 * LINE + SLOTS * LINE
 PAGES = -(-2 * RING // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -36,7 +37,9 @@ FRONTS = [  # of one length, but what is in them
 class Shared:
     """The connecting end of a link in shared memory: rings of headers, bodies and windows over a socket."""
 
-    def __init__(self, name):
+    def __init__(self, offer):
+        """offer: a name, and what to say there first."""
+        name, _, said = offer.partition("/")
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(program.LIMIT_S)
         self.socket.connect("\0" + name)
@@ -44,9 +47,9 @@ class Shared:
         os.ftruncate(memory, PAGES)
         fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.rings = mmap.mmap(memory, PAGES)
-        socket.send_fds(self.socket, [GREETING], [memory])
+        socket.send_fds(self.socket, [GREETING + bytes.fromhex(said)[:SECRET_BYTES]], [memory])
         os.close(memory)
-        self.wake = socket.socket(fileno=socket.recv_fds(self.socket, len(GREETING), 4)[1][0])
+        self.wake = socket.socket(fileno=socket.recv_fds(self.socket, len(GREETING) + SECRET_BYTES, 4)[1][0])
         self.put = self.took = 0
         self.windows = []
 
@@ -118,11 +121,11 @@ class Guests(garbage_test.Strangers):
         first = self.call(cluster.address("ps/0"))
         hello = wire.greeting(cluster.hosts, "worker", 1, incarnation="7", boot_id=boot)
         first.socket.sendall(wire.message("HELLO", hello))
-        name = json.loads(first.hear().text())["shm"]
+        offer = json.loads(first.hear().text())["shm"]
         first.close()
         deadline = time.monotonic() + program.LIMIT_S
         while True:  # the connection before it may not be missed yet
-            link = Shared(name)
+            link = Shared(offer)
             self.addCleanup(link.close)
             link.send("HELLO", hello)
             heard = link.hear()

@@ -159,6 +159,7 @@ static err greet(struct caller *caller, const struct message *m)
 {
     struct feeder *f = caller->feeder;
     struct greeting g;
+    TRY(greeting_check_right(caller->link, RIGHT_TO_TAKE_PART));
     TRY(check_greeting(f, m, &g));
     struct share *share = &f->shares[g.task];
     TRY(make_room(share, &g));

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <math.h>
 
+#include "core/cluster/role/verdict.h"
 #include "core/cluster/visit/shared.h"
 #include "tests/core/cluster/visit/visited.h"
 
@@ -518,11 +519,54 @@ static void visitors_have_a_limit_and_their_places_come_free(void **state)
 {
     struct ps ps;
     serving_ps(&ps);
-    for (int i = 2; i < VISITORS_MAX; i++) assert_int_equal(visits_enter(ps.visits, 0), i);
-    assert_int_equal(visits_enter(ps.visits, 0), -1);
+    for (int i = 2; i < VISITORS_MAX; i++) assert_int_equal(visits_enter(ps.visits, true, 0), i);
+    assert_int_equal(visits_enter(ps.visits, true, 0), -1);
     visits_leave(ps.visits, 5);
-    assert_int_equal(visits_enter(ps.visits, 0), 5);
+    assert_int_equal(visits_enter(ps.visits, true, 0), 5);
     assert_non_null(ask_at(&ps, 5, 0, "{\"do\": \"get\", \"name\": \"w\"}"));
+    close_ps(&ps);
+}
+
+/* Of all that can be asked: what changes nothing is answered as of others. */
+static void who_may_only_look_changes_nothing(void **state)
+{
+    static const char *const looks[] = {
+        "{\"do\": \"list\"}",
+        "{\"do\": \"get\", \"name\": \"w\"}",
+        "{\"do\": \"status\"}",
+        "{\"do\": \"log\"}",
+        "{\"do\": \"log\", \"worker\": 1}",
+        "{\"do\": \"profile\", \"steps\": 2}",
+        "{\"do\": \"setting\"}",
+    };
+    static const char *const orders[] = {
+        "{\"do\": \"set\", \"name\": \"w\", \"index\": [0, 0], \"value\": 7}",
+        "{\"do\": \"set\", \"name\": \"own\", \"value\": 7, \"make\": true}",
+        "{\"do\": \"add\", \"name\": \"w\", \"index\": [0, 0], \"value\": 7}",
+        "{\"do\": \"scale\", \"ps\": 2}",
+        "{\"do\": \"stop\"}",
+        "{\"do\": \"save\"}",
+        "{\"do\": \"leave\", \"worker\": 1}",
+        "{\"do\": \"absent\", \"worker\": 1, \"why\": \"gone\"}",
+        "{\"do\": \"setting\", \"name\": \"train.last_step\", \"to\": \"5\"}",
+    };
+    struct ps ps;
+    serving_ps(&ps);
+    const int reader = visits_enter(ps.visits, false, 0);
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
+        ask_at(&ps, reader, 0, looks[i]);
+        const json_t *code = json_object_get(ps.answer[reader], "code");
+        assert_true(json_integer_value(code) != EXIT_INPUT);
+    }
+    const uint64_t asked = ps.asking;
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        const json_t *answer = ask_at(&ps, reader, 0, orders[i]);
+        assert_int_equal(json_integer_value(json_object_get(answer, "code")), EXIT_INPUT);
+        assert_non_null(
+            strstr(json_string_value(json_object_get(answer, "error")), "changes nothing"));
+    }
+    assert_int_equal(ps.asking, asked);
+    assert_true(ps.values[0] == 0);
     close_ps(&ps);
 }
 
@@ -571,6 +615,7 @@ int main(void)
         cmocka_unit_test(everything_is_listed_once),
         cmocka_unit_test(a_long_list_comes_in_pages),
         cmocka_unit_test(visitors_have_a_limit_and_their_places_come_free),
+        cmocka_unit_test(who_may_only_look_changes_nothing),
         cmocka_unit_test(who_says_nothing_for_longest_may_lose_his_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

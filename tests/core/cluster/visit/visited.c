@@ -65,8 +65,8 @@ void empty_ps(struct ps *ps)
         .context = ps,
     };
     assert_int_equal(visits_open(&options, &ps->visits), OK);
-    assert_int_equal(visits_enter(ps->visits, 0), 0);
-    assert_int_equal(visits_enter(ps->visits, 0), 1);
+    assert_int_equal(visits_enter(ps->visits, true, 0), 0);
+    assert_int_equal(visits_enter(ps->visits, true, 0), 1);
     ps->values = calloc(FLOATS, sizeof *ps->values);
     assert_non_null(ps->values);
     for (int i = 0; i < 48; i++) ps->values[i] = (float)i;

@@ -1,18 +1,21 @@
-/* What says who belongs to a cluster and what a ps is to do: TF_CONFIG, flags, lists of launchers,
- * greetings, setups. The first byte says which.
+/* What says who belongs to a cluster and what its tasks are to do: TF_CONFIG, flags, lists of
+ * launchers, files of hosts, greetings, setups, descriptions of data. The first byte says which.
  */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/log.h"
+#include "core/cluster/description/host_file.h"
 #include "core/cluster/description/named.h"
 #include "core/cluster/description/setup.h"
 #include "core/cluster/description/slurm.h"
 #include "core/cluster/description/tf_config.h"
+#include "core/cluster/runner/feed/feed.h"
 #include "core/cluster/runner/greeting.h"
 
-enum { TF_CONFIG, FLAGS, SLURM, RANKS, PLACE, SETUP, FOLDER, GREETING, KINDS };
+enum { TF_CONFIG, FLAGS, SLURM, RANKS, PLACE, SETUP, FOLDER, GREETING, HOSTS, DATA, KINDS };
 
 static char *text_of(struct view bytes, struct arena *arena)
 {
@@ -81,6 +84,19 @@ static void read_launcher(struct view *input, struct arena *arena, bool is_slurm
                             : ranks_read(roles, NULL, 2222, variable, arena, &cluster));
 }
 
+static void read_hosts(struct view input, struct arena *arena)
+{
+    struct host_slots slots;
+    memory_file("hosts", input);
+    if (fuzz_went_well(host_file_read("memory://hosts", arena, &slots))) {
+        fuzz_holds(slots.count > 0 && slots.hosts > 0 && slots.hosts <= slots.count,
+                   "a host has a slot");
+        for (int i = 0; i < slots.count; i++)
+            fuzz_holds(slots.at[i].host[0] && slots.at[i].login[0] != '-', "ssh takes its name");
+    }
+    memory_clear();
+}
+
 /* ---- what tasks say of themselves, and to a ps ---- */
 
 static struct strings some_hosts(const char **at)
@@ -133,6 +149,33 @@ static void read_setup(struct view input, struct arena *arena)
     }
 }
 
+/* Of a chief that reads the data for a worker of this spec. */
+static void read_data(struct view input, struct arena *arena)
+{
+    static const char text[] =
+        "{\"name\": \"s\", \"data\": {\"train\": {\"format\": \"csv\", \"file\": \"rows.csv\", "
+        "\"label\": \"y\", \"label_type\": \"word\"}, \"columns\": [{\"column\": \"numeric\", "
+        "\"name\": \"a\", \"standardize\": true}], \"batch_size\": 2}, "
+        "\"model\": [{\"op\": \"dense\", \"name\": \"logits\", \"units\": 2}], "
+        "\"loss\": \"softmax_cross_entropy\", \"optimizer\": {\"type\": \"gradient_descent\", "
+        "\"learning_rate\": 1}, "
+        "\"train\": {\"last_step\": 1}}";
+    const struct spec_options options = {.path = "memory://spec.json", .data_dir = "/", .seed = -1};
+    struct feed_description data;
+    struct spec spec;
+    memory_file("spec.json",
+                (struct view){(const uint8_t *)text, (const uint8_t *)text + sizeof text - 1});
+    fuzz_holds(fuzz_went_well(spec_load(&options, &spec)), "the spec is right");
+    if (fuzz_went_well(feed_read_description(input.at, view_bytes(input), &spec, arena, &data))) {
+        fuzz_holds(data.rows >= 0 && data.column_count >= 0 && data.column_count <= COLUMNS_MAX,
+                   "there are so many columns");
+        for (int i = 0; i < data.column_count; i++)
+            fuzz_holds(!data.columns[i].at, "nothing of them is there yet");
+    }
+    spec_free(&spec);
+    memory_clear();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     struct view input = {bytes, bytes + count};
@@ -142,6 +185,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     const char *directory;
     uint64_t token;
     const int kind = fuzz_byte(&input) % KINDS;
+    log_set_level(LOG_ERROR);
     if (kind == TF_CONFIG) fuzz_went_well(tf_config_read(text_of(input, &arena), &arena, &config));
     if (kind == FLAGS) read_flags(&input, &arena);
     if (kind == SLURM || kind == RANKS) read_launcher(&input, &arena, kind == SLURM);
@@ -151,6 +195,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         fuzz_went_well(setup_read_folder((const char *)input.at, view_bytes(input), &arena,
                                          &directory, &token));
     if (kind == GREETING) read_greeting(input);
+    if (kind == HOSTS) read_hosts(input, &arena);
+    if (kind == DATA) read_data(input, &arena);
     arena_free(&arena);
     return 0;
 }

@@ -189,15 +189,6 @@ static struct values values_of(const struct tf_cells *t, struct tf_graph *g, int
     return v;
 }
 
-/* -1 of ids is none, in a text, too. */
-static void drop_no_ids(struct tf_graph *g, const struct column_spec *spec, struct values *v)
-{
-    if (v->type == TF_INT64 || !(cells_is(spec, "identity") || cells_is(spec, "ids"))) return;
-    const struct tf_tensor none = v->type == TF_STRING ? text(g, "-1") : tf_double(g, -1);
-    const struct tf_tensor is_id = tf_two(g, "NotEqual", v->type, v->at, none);
-    v->is_there = tf_node(g, "LogicalAnd", (const struct tf_tensor[]){v->is_there, is_id}, 2);
-}
-
 static struct tf_tensor parsed(struct tf_graph *g, const struct values *v, enum tf_type type)
 {
     const struct tf_tensor none = text(g, type == TF_DOUBLE ? "nan" : "-1");
@@ -237,6 +228,13 @@ static struct tf_tensor wholes_of(struct tf_graph *g, const struct values *v)
 }
 
 /* ---- ids ---- */
+
+/* -1 is none, however it is written: "-1", "-01", "-1:2" */
+static void drop_no_ids(struct tf_graph *g, const struct column_spec *spec, struct values *v)
+{
+    if (v->type == TF_INT64 || !(cells_is(spec, "identity") || cells_is(spec, "ids"))) return;
+    v->is_there = tf_two(g, "NotEqual", TF_INT64, wholes_of(g, v), tf_int64(g, -1));
+}
 
 static struct tf_tensor within(struct tf_graph *g, struct tf_tensor ids, int64_t count,
                                int64_t stand_in)

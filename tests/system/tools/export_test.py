@@ -519,7 +519,7 @@ class SavedModel(Export):
         shutil.copytree(program.FIXTURES / "saved_model", self.folder, dirs_exist_ok=True)
         signatures = self.check_graph(self.exported("--optimize", out="deep/er/m"))
         types = {name: listed(tensor, 2)[0] for name, tensor in mapped(signatures["serving_default"], 1).items()}
-        self.assertEqual(types, {"user": 7, "zone": 9, "city": 7, "tags": 7, "age": 2})
+        self.assertEqual(types, {"user": 7, "zone": 9, "city": 7, "tags": 7, "near": 7, "seen": 7, "age": 2})
         self.assertEqual(list(mapped(signatures["parse_example"], 1)), ["examples"])
         for signature in signatures.values():
             self.assertEqual(list(mapped(signature, 2)), ["probability"])

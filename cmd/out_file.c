@@ -126,3 +126,9 @@ void out_file_close(struct out_file *o)
     free(o->temporary);
     *o = (struct out_file){0};
 }
+
+err out_file_remove(const char *path)
+{
+    if (path_is_url(path) || unlink(path) == 0 || errno == ENOENT) return OK;
+    return fail(ERR_IO, "%s: %s", path, strerror(errno));
+}

@@ -25,5 +25,8 @@ err out_file_publish(struct out_file *);
 /* Also of one that is zeroed. Without its name it goes: what had the name before stays; of what
  * could not be replaced nothing does. */
 void out_file_close(struct out_file *);
+/* What was written under that name before, where what is published now has no such file. Behind a
+ * URL it stays: who may write there may not be allowed to look or to remove. ERR_IO */
+err out_file_remove(const char *path);
 
 #endif

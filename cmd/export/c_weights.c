@@ -1,5 +1,5 @@
-/* c_weights.c - the numbers of a program in a file beside its source, which maps it: a head with
- * the checksum of all, then one array after the other, as processors have them. */
+/* c_weights.c - the numbers of a program in a file beside its source, which maps it: a head by
+ * which the source knows its file, then one array after the other, as processors have them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -68,6 +68,16 @@ void c_write_weights(FILE *f, const struct program *p, struct c_weights *ret)
         put(f, &ret->bytes, v->data, value_bytes(v));
         if (v->grows) put(f, &ret->bytes, v->keys, key_bytes(v));
     }
+}
+
+bool c_weights_are(const char *path)
+{
+    char name[sizeof head_name];
+    FILE *file = fopen(path, "re");
+    if (!file) return false;
+    const bool is_whole = fread(name, sizeof name, 1, file) == 1;
+    fclose(file);
+    return is_whole && !memcmp(name, head_name, sizeof name);
 }
 
 void c_write_open(FILE *f, const char *name, const struct program *p, const struct c_weights *w)

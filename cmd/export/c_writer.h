@@ -13,6 +13,7 @@ struct c_weights {
     uint32_t crc;
 };
 void c_write_weights(FILE *, const struct program *, struct c_weights *ret);
+bool c_weights_are(const char *path); /* such a file, of any model, on this host */
 /* What maps that file, of a source */
 void c_write_open(FILE *, const char *name, const struct program *, const struct c_weights *);
 

@@ -187,12 +187,25 @@ static err lower(struct export *x, struct arena *arena)
 
 /* ---- c ---- */
 
+static err name_file(const struct export *x, const char *ending, char ret[PATH_BYTES_MAX])
+{
+    const int length = snprintf(ret, PATH_BYTES_MAX, "%s/%s%s", x->flags.out, x->name, ending);
+    return length < PATH_BYTES_MAX ? OK : fail(ERR_INPUT, "--out: too long a path");
+}
+
 static err open_file(const struct export *x, const char *ending, struct out_file *out)
 {
     char path[PATH_BYTES_MAX];
-    const int length = snprintf(path, sizeof path, "%s/%s%s", x->flags.out, x->name, ending);
-    if (length >= (int)sizeof path) return fail(ERR_INPUT, "--out: too long a path");
+    TRY(name_file(x, ending, path));
     return out_file_open(out, path);
+}
+
+/* Those of an export before, whose source is replaced by one that has its numbers itself */
+static err remove_weights(const struct export *x)
+{
+    char path[PATH_BYTES_MAX];
+    TRY(name_file(x, ".weights", path));
+    return c_weights_are(path) ? out_file_remove(path) : OK;
 }
 
 /* The header comes last: whoever finds it finds the rest. */
@@ -211,6 +224,7 @@ static err write_c(const struct export *x)
     if (!e && are_beside) e = out_file_publish(&weights);
     if (!e) e = out_file_publish(&source);
     if (!e) e = out_file_publish(&header);
+    if (!e && !are_beside) e = remove_weights(x);
     out_file_close(&weights);
     out_file_close(&source);
     out_file_close(&header);

@@ -158,12 +158,20 @@ static err open_files(struct writing_onnx *w, const char *out, const char *name,
     return out_file_open(&w->model, path);
 }
 
+/* Those of an export before, when the model is replaced by one that has its tables inside */
+static err remove_tables(const struct writing_onnx *w)
+{
+    return out_file_remove(arena_format(w->program->arena, "%s.data", w->model.path));
+}
+
 static err write_all(struct writing_onnx *w, const char *name)
 {
+    const bool are_beside = w->data.file != NULL;
     TRY(write_graph(w));
     TRY(write_model(w, name));
-    if (w->data.file) TRY(out_file_publish(&w->data));
-    return out_file_publish(&w->model);
+    if (are_beside) TRY(out_file_publish(&w->data));
+    TRY(out_file_publish(&w->model));
+    return are_beside ? OK : remove_tables(w);
 }
 
 err onnx_write(const char *out, const char *name, const struct program *p,

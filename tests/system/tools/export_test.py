@@ -390,8 +390,12 @@ class Growing(Export):
                 for row in rows]
         wanted = self.predicted()
         self.assertGreater(max(wanted)[0] - min(wanted)[0], 0.1)
-        self.assert_rows(self.compiled(as_c), wanted)
-        self.assert_rows(self.compiled(as_c, "--tables_beside=true", folder="c2"), wanted)
+        self.assert_rows(self.compiled(as_c, "--tables_beside=true"), wanted)
+        self.assert_rows(self.compiled(as_c), wanted)  # in the same folder, where no weights are left
+        other = self.folder / "c/a_model.weights"
+        other.write_bytes(b"of another program")
+        self.run_ok("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c")
+        self.assertEqual(other.read_bytes(), b"of another program")
 
 
 class Images(Export):
@@ -585,6 +589,8 @@ class Onnx(Rows):
         self.assertEqual(sum(length for _, length in places.values()), len(data))
         for name, (offset, length) in places.items():
             self.assertEqual(data[offset:offset + length], listed(tensors[name], 9)[0])
+        self.exported(out="apart")
+        self.assertEqual([path.name for path in (self.folder / "apart").iterdir()], ["a_model.onnx"])
 
     def test_keys_of_tables_that_grow_ascend(self):
         shutil.copytree(program.FIXTURES / "saved_model", self.folder, dirs_exist_ok=True)

@@ -458,7 +458,7 @@ static void not_shown(const struct job_facts *j, struct findings *f)
             all - shown, all);
 }
 
-/* All are connected, and one has never told anything: it stands still since it came. */
+/* All are connected, and one has never told anything: since when it is connected is not known. */
 static void unheard(const struct job_facts *j, const struct told *first, struct findings *f)
 {
     const double all = of(first, COUNTER_PEERS);
@@ -469,8 +469,10 @@ static void unheard(const struct job_facts *j, const struct told *first, struct 
     if (!(known < all) || all > TASKS_LOOKED_AT || !is_late) return;
     if (of(first, COUNTER_PEERS_UP) < all) return;
     name_away(j, (int)all, (int)all - known, names, sizeof names);
-    findings_say(f, FINDING_WARNING, "nothing has been heard of %.0f of %.0f workers%s: %s",
-                 all - known, all, names, "stopped, or their hosts hang");
+    findings_say(f, FINDING_WARNING,
+                 "nothing has been heard of %.0f of %.0f workers%s (just come, in a first step, "
+                 "stopped, or their hosts hang)",
+                 all - known, all, names);
 }
 
 static void missing(const struct job_facts *j, struct findings *f)

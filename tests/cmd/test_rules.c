@@ -318,7 +318,8 @@ static void a_worker_that_has_never_told_anything_is_named(void **state)
     struct finding found[FINDINGS_MAX];
     const struct job_facts facts = {job.tasks, TASKS - 1, NOW_MS, 1e9, true, NULL, 0};
     assert_int_equal(rules_apply(&facts, found), 1);
-    assert_non_null(strstr(found[0].text, "nothing has been heard of 1 of 4 workers: worker/3"));
+    assert_non_null(
+        strstr(found[0].text, "nothing has been heard of 1 of 4 workers: worker/3 (just come, "));
     ps(&job, 0)->counters.at[COUNTER_UPTIME] = 10;
     ps(&job, 0)->counters.at[COUNTER_TIME_APPLY] = 1;
     assert_int_equal(rules_apply(&facts, found), 0);

@@ -71,9 +71,10 @@ static err tell_by_file(struct ready *ready, const char *address)
 {
     const struct cluster_spec *cluster = &ready->run->cluster;
     char name[TASK_NAME_MAX] = "evaluator";
-    const bool is_alone = !cluster->is_distributed;
-    if (!cluster->is_evaluator)
-        task_name(is_alone ? JOB_WORKER : cluster->job, is_alone ? 0 : cluster->task, name);
+    if (!cluster->is_distributed)
+        task_name(JOB_WORKER, 0, name);
+    else if (!cluster->is_evaluator)
+        task_name(cluster->job, cluster->task, name);
     json_t *said = json_pack("{ss ss* si}", "task", name, "address", address, "pid", (int)getpid());
     const int port = task_http_port(ready->run->http);
     if (said && port) json_object_set_new(said, "http_port", json_integer(port));

@@ -9,7 +9,7 @@ import socket
 
 import program
 from program import asking
-from program.cluster import Cluster, ClusterCase, ENDLESS, Plan
+from program.cluster import Cluster, ClusterCase, ENDLESS, Plan, Task
 
 VERSION = "libmicrohttpd    not built in"
 SAMPLE = re.compile(r'dtrain_[a-z0-9_]+\{task="(ps|worker)/\d+"(,[a-z]+="[^"]*")*\} (-?[0-9.e+-]+|NaN|[+-]Inf)')
@@ -51,13 +51,14 @@ class Http(ClusterCase):
         self.addCleanup(cluster.kill)
         for name in plan.names():
             cluster.start(name, "--http=localhost:0", f"--ready_file={name.replace('/', '-')}.json")
-        ports = {}
-        for name, task in cluster.tasks.items():
-            path = os.path.join(cluster.folder, name.replace("/", "-") + ".json")
-            cluster.wait_until(lambda p=path, t=task: os.path.exists(p) or t.has_ended(), path)
-            with open(path, encoding="utf-8") as file:
-                ports[name] = json.load(file)["http_port"]
-        return cluster, ports
+        return cluster, {name: self.told(cluster, name)["http_port"] for name in cluster.tasks}
+
+    def told(self, cluster, name):
+        """By its --ready_file"""
+        path = os.path.join(cluster.folder, name.replace("/", "-") + ".json")
+        cluster.wait_until(lambda: os.path.exists(path) or cluster.tasks[name].has_ended(), path)
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
 
     def get(self, port, path, method="GET"):
         connection = http.client.HTTPConnection("localhost", port, timeout=program.LIMIT_S)
@@ -112,6 +113,17 @@ class Http(ClusterCase):
                 self.assertEqual(self.get(port, "/metrics", "DELETE")[0], 405)
                 self.assertEqual(self.get(port, "/metrics", "HEAD")[:2], (200, ""))
         self.end(cluster)
+
+    def test_a_process_that_trains_alone_tells_its_port(self):
+        cluster = Cluster(self.folder, Plan(ps=0, workers=0, changes={"train.last_step": ENDLESS, "train.log_every_steps": ENDLESS}))
+        self.addCleanup(cluster.kill)
+        task = Task(cluster.folder, "alone", ["--http=localhost:0", "--ready_file=alone.json", "spec.json"])
+        cluster.tasks["alone"] = task
+        said = self.told(cluster, "alone")
+        port = said.pop("http_port")
+        self.assertEqual(said, {"task": "worker/0", "pid": task.process.pid})
+        self.wait_ready(cluster, {"worker/0": port})
+        self.assertIn('task="worker/0"', self.get(port, "/metrics")[1])
 
     def test_the_chief_hears_of_all_and_ps_0_of_the_workers(self):
         cluster, ports = self.begin(Plan())

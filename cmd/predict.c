@@ -195,7 +195,10 @@ static const char *item_beside(const struct item *item, char buffer[BESIDE_TEXT_
 {
     char id[ITEM_TEXT_MAX], weight[ITEM_TEXT_MAX];
     const struct item number = {.number = item->number};
-    if (item->written) return *ret_length = item->written->length, item->written->text;
+    if (item->written) {
+        *ret_length = item->written->length;
+        return item->written->text;
+    }
     if (!item->is_pair) return item_text(item, buffer, ret_length);
     item_text(item, id, ret_length);
     item_text(&number, weight, ret_length);

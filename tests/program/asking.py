@@ -221,8 +221,8 @@ class Attack:
             came = client.say(self.address, self.limit_s, what)
         except ConnectionError:
             came = None  # there are too many
-        except AssertionError as error:
-            came = str(error).encode()
+        except Exception as error:  # a thread's own would end it, and nobody would see
+            came = repr(error).encode()
         with self.lock:
             self.answered += bool(came)
             if came and not came.startswith(b"HTTP/1."):

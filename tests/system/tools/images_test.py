@@ -9,7 +9,7 @@ import made
 import program
 import tool
 from made import field, varint
-from serve_test import Server
+from serve_test import NOT_BUILT_IN, Server
 
 ROWS, SIDE, STEPS, BATCH = 60, 8, 12, 10
 
@@ -133,7 +133,7 @@ class Images(tool.ToolCase):
         told = {**spec({**RECORDS, "file": "files"}, [{**COLUMN, "resize": "stretch"}])}
         (self.folder / "spec.json").write_text(json.dumps(told))
         self.assertEqual(self.dtrain("--checkpoint_dir=run", "spec.json").returncode, 0)
-        server = Server(self, "spec.json", "--checkpoint=run")
+        server = self.serve("run")
         cell = lambda side: {"image/encoded": {"b64": base64.b64encode(png(bytes(side * side), side, side, 1)).decode()}}  # noqa: E731
         self.assertEqual(server.post("predict", {"instances": [cell(1000)]}, "images")[0], 200)
         for asked in (("predict", {"instances": [cell(2000)] * 30}), ("classify", {"context": cell(1000), "examples": [{}] * 4000})):
@@ -142,8 +142,13 @@ class Images(tool.ToolCase):
             self.assertRegex(said["error"], r'instances: row \d+: .*"image".*PNG: \d+ x \d+ pixels, where \d+ are left')
         self.assertEqual(server.end(), 0)
 
+    def serve(self, checkpoint):
+        if NOT_BUILT_IN in self.dtrain("version").stdout:
+            self.skipTest("this build has no libmicrohttpd")
+        return Server(self, "spec.json", f"--checkpoint={checkpoint}")
+
     def served(self, checkpoint, cells):
-        server = Server(self, "spec.json", f"--checkpoint={checkpoint}")
+        server = self.serve(checkpoint)
         rows = [{"image/encoded": {"b64": base64.b64encode(cell).decode()}} for cell in cells]
         status, said = server.post("predict", {"instances": rows}, "images")
         self.assertEqual(status, 200, said)

@@ -204,13 +204,15 @@ class Serving:
         found = re.search(rf"^dtrain_{name}(?:{{[^}}]*}})? (\S+)$", said, re.M)
         return float(found[1]) if found else 0
 
+    def grown(self, port, name, begun):
+        """By how much, once it has: counters are put up now and then."""
+        program.wait_until(lambda: self.counted(port, name) > begun, lambda: f"more of {name}")
+        return self.counted(port, name) - begun
+
     def steps_per_s(self, port, seconds):
-        program.wait_until(lambda: self.counted(port, "steps_total") > 0, lambda: "a step")
-        at = []
-        for wait_s in (0, seconds):
-            time.sleep(wait_s)
-            at.append((self.counted(port, "steps_total"), time.monotonic()))
-        return (at[1][0] - at[0][0]) / (at[1][1] - at[0][1])
+        begun, began = self.grown(port, "steps_total", 0), time.monotonic()
+        time.sleep(seconds)
+        return self.grown(port, "steps_total", begun) / (time.monotonic() - began)
 
     def fresh(self):
         """The data name so many of the rows that a delta has its part of them."""
@@ -235,9 +237,9 @@ class Serving:
             while time.monotonic() < end:
                 ages.append(self.counted(served, "serve_age_seconds"))
                 time.sleep(0.2)
-            beside = (self.counted(port, "steps_total") - begun) / (time.monotonic() - began)
-            more = self.counted(port, "checkpoint_deltas_total") - deltas[0]
-            size = (self.counted(port, "checkpoint_delta_bytes_total") - deltas[1]) / max(more, 1)
+            beside = self.grown(port, "steps_total", begun) / (time.monotonic() - began)
+            more = self.grown(port, "checkpoint_deltas_total", deltas[0])
+            size = self.grown(port, "checkpoint_delta_bytes_total", deltas[1]) / more
         self.record("fresh rows", oldest_s=max(ages), newest_s=min(ages), goal_s=FRESH_S_GOAL, delta_mb=size / 1e6,
                     steps_lost=1 - beside / alone, goal=LOST_STEPS_GOAL, steps_per_s=alone)
 

@@ -20,7 +20,8 @@ void lose(struct scene *, int peer);
 
 /* Where the first action of that type stands in the answer; -1: there is none. */
 int find(const struct scene *, enum action_type);
-/* Where the first such message to that peer does; and the message. */
+/* Where the first such message to that peer does; and the message. (test_replicas.c, where it is
+ * said again at each tick, looks for the last one.) */
 int find_sent(const struct scene *, int peer, enum message_type);
 const struct message *sent(const struct scene *, int peer, enum message_type); /* or NULL */
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -45,9 +46,12 @@ static bool find_old(const struct out_file *o, struct statx *ret)
     return statx(AT_FDCWD, o->path, 0, STATX_TYPE | STATX_MODE, ret) == 0;
 }
 
-static bool can_be_replaced(const struct statx *old)
+/* A descriptor of /proc may lead to what has no name. */
+static bool can_be_replaced(const struct out_file *o, const struct statx *old)
 {
-    return S_ISREG(old->stx_mode) && !(old->stx_attributes & STATX_ATTR_MOUNT_ROOT);
+    char named[PATH_MAX];
+    return S_ISREG(old->stx_mode) && !(old->stx_attributes & STATX_ATTR_MOUNT_ROOT) &&
+           realpath(o->path, named);
 }
 
 static err open_as_it_is(struct out_file *o)
@@ -72,7 +76,7 @@ static err open_here(struct out_file *o)
 {
     struct statx old;
     const bool is_there = find_old(o, &old);
-    if (is_there && !can_be_replaced(&old)) return open_as_it_is(o);
+    if (is_there && !can_be_replaced(o, &old)) return open_as_it_is(o);
     o->target = is_there ? realpath(o->path, NULL) : strdup(o->path);
     if (!o->target || asprintf(&o->temporary, "%s.partial-%d", o->target, (int)getpid()) < 0) {
         o->temporary = NULL;

@@ -17,8 +17,8 @@ struct out_file {
 
 /* One of a temporary name beside path; a URL has its name when it is whole. What cannot be replaced
  * is written as it is: a device or a pipe, a file that is mounted by itself or in whose folder
- * nothing can be made. ERR_IO, ERR_INPUT: of a URL nothing can be written to; the text begins with
- * the path. Closed in any case. */
+ * nothing can be made, a descriptor of what has no name. ERR_IO, ERR_INPUT: of a URL nothing can be
+ * written to; the text begins with the path. Closed in any case. */
 err out_file_open(struct out_file *, const char *path);
 /* Also for what was not written before; ERR_IO, or of a URL ERR_INPUT. */
 err out_file_publish(struct out_file *);

@@ -123,7 +123,7 @@ class Http(ClusterCase):
         port = said.pop("http_port")
         self.assertEqual(said, {"task": "worker/0", "pid": task.process.pid})
         self.wait_ready(cluster, {"worker/0": port})
-        self.assertIn('task="worker/0"', self.get(port, "/metrics")[1])
+        cluster.wait_until(lambda: 'task="worker/0"' in self.get(port, "/metrics")[1], "a metric of the worker")
 
     def test_the_chief_hears_of_all_and_ps_0_of_the_workers(self):
         cluster, ports = self.begin(Plan())

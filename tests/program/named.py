@@ -96,7 +96,10 @@ class NamedCase(program.FolderCase):
         return "\n".join(f"{name}:\n{self.text(name)}" for name in self.processes)
 
     def ended(self, name):
-        return self.processes[name].wait(LIMIT_S)
+        try:
+            return self.processes[name].wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{name} has not ended\n{self.log()}") from None
 
     def steps(self, name):
         """How many a worker has told of."""

@@ -57,16 +57,23 @@ static void pass_windows(struct hostile *hostile, uint64_t rows_bytes, const int
     assert_int_equal(pass_send(hostile->fd, &passed, &is_sent), OK);
 }
 
-/* A client that expects windows of 100 bytes, and rows of rows_bytes, is passed these. */
-static void refuse_windows(struct pair *pair, size_t rows_bytes, const int *fds, int fd_count,
-                           const char *text)
+/* Of a hostile listener that says what that side is to say */
+static struct hostile answer_hostile(struct pair *pair, int side)
 {
     struct hostile hostile = serve_hostile(pair);
     int wake[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wake), 0);
-    greet(pair, SHM_SAID_BY_LISTENING, hostile.fd, &wake[1], 1);
+    greet(pair, side, hostile.fd, &wake[1], 1);
     close(wake[1]);
     hostile.wake_fd = wake[0];
+    return hostile;
+}
+
+/* A client that expects windows of 100 bytes, and rows of rows_bytes, is passed these. */
+static void refuse_windows(struct pair *pair, size_t rows_bytes, const int *fds, int fd_count,
+                           const char *text)
+{
+    struct hostile hostile = answer_hostile(pair, SHM_SAID_BY_LISTENING);
     pair_until(pair, &pair->client.opened, 1);
     expect_windows(pair->client.link, 100, 100, rows_bytes);
     pass_windows(&hostile, rows_bytes, fds, fd_count);
@@ -177,12 +184,7 @@ static void a_socket_of_a_network_is_not_written_to(void **state)
 static void a_listener_that_says_what_it_has_heard_is_left(void **state)
 {
     struct pair *pair = *state;
-    struct hostile hostile = serve_hostile(pair);
-    int wake[2];
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, wake), 0);
-    greet(pair, SHM_SAID_BY_CONNECTING, hostile.fd, &wake[1], 1);
-    close(wake[1]);
-    hostile.wake_fd = wake[0];
+    struct hostile hostile = answer_hostile(pair, SHM_SAID_BY_CONNECTING);
     pair_until(pair, &pair->client.closed, 1);
     assert_int_equal(pair->client.why, ERR_PEER);
     assert_int_equal(pair->client.opened, 0);

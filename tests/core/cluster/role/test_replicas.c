@@ -298,14 +298,18 @@ static void never_are_both_gone_nor_ps_0_nor_at_the_word_of_another_ps(void **st
     close_scene(&s);
 }
 
+static void come_back_empty(struct scene *s)
+{
+    for (int ps = 1; ps < PS_COUNT; ps++) lose(s, ps);
+    for (int ps = 1; ps < PS_COUNT; ps++) meet(s, ps);
+    for (int ps = 1; ps < PS_COUNT; ps++) say_state(s, ps, PS_EMPTY);
+}
+
 static void when_both_have_come_back_empty_all_begin_again(void **state)
 {
     struct scene s;
     open_computing(&s, 0);
-    for (int ps = 1; ps < PS_COUNT; ps++) lose(&s, ps);
-    for (int ps = 1; ps < PS_COUNT; ps++) meet(&s, ps);
-    say_state(&s, 1, PS_EMPTY);
-    say_state(&s, 2, PS_EMPTY);
+    come_back_empty(&s);
     assert_true(find(&s, ACTION_CHOOSE) >= 0);
     close_scene(&s);
 }
@@ -373,10 +377,7 @@ static void one_that_dies_as_all_go_back_is_waited_for(void **state)
 {
     struct scene s;
     open_computing(&s, 0);
-    for (int ps = 1; ps < PS_COUNT; ps++) lose(&s, ps);
-    for (int ps = 1; ps < PS_COUNT; ps++) meet(&s, ps);
-    say_state(&s, 1, PS_EMPTY);
-    say_state(&s, 2, PS_EMPTY);
+    come_back_empty(&s);
     choose(&s, GENERATION + 1, 0);
     lose(&s, 2);
     pass(&s, 10 * GONE_MS);

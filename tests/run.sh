@@ -33,25 +33,24 @@ stage() {
 # Each test runs once, in the build that sees most: all that is not about numbers, pages or speed under the address and
 # undefined sanitizers; numbers as they are shipped, for the best instructions of this processor and for older ones;
 # what has threads under the thread sanitizer. Many tests wait for processes, so more of them run than there are cores.
+# shellcheck disable=SC2086
 stages() {
     at_once=$(($(nproc) * 3))
+    numbers='--suite kernels --suite graph --suite train --suite data'
+    plain="--suite law --suite bench --suite pages --suite real --suite slow --suite ways --suite world --suite seeds --suite shipped $numbers"
+    most='--no-suite law --no-suite bench --no-suite pages --no-suite slow --no-suite ways --no-suite world'
     # That it compiles and links, no more: unoptimized, a compiler does not see what some warnings are about.
     say "the program without its optional parts"
     ( target=cmd/dtrain
       build build-least -Doptimization=0 -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dhttp=disabled -Dimages=disabled -Dtls=disabled )
     build build -Dtests=enabled -Dcuda=auto
-    plain='law bench pages real slow ways world seeds kernels graph train data'
-    suites=
-    for suite in $plain; do suites="$suites --suite $suite"; done
-    # shellcheck disable=SC2086
-    stage build $suites
-    ! grep -q avx512f /proc/cpuinfo ||
-        stage build --setup avx2 --suite kernels --suite graph --suite train --suite data
     sanitized address,undefined
-    stage build-address --num-processes "$at_once" --no-suite law --no-suite bench --no-suite pages --no-suite slow --no-suite ways --no-suite world
+    python3 -B tests/stage.py --left-out build $plain -- build-address $most
+    stage build $plain
+    ! grep -q avx512f /proc/cpuinfo || stage build --setup avx2 $numbers
+    stage build-address --num-processes "$at_once" $most
     sanitized thread
     stage build-thread --num-processes "$at_once" --suite threads
-    python3 -B tests/stage.py "$report" --left-out build build-address build-thread
 }
 
 prepare
@@ -60,5 +59,5 @@ if [ $# -gt 0 ]; then
     exec meson test -C build --print-errorlogs --no-rebuild --timeout-multiplier $slower "$@"
 fi
 report=$(mktemp)
-trap 'cat "$report"; rm -f "$report" "$report.ran"' EXIT # also of what was done before a stage that failed
+trap 'cat "$report"; rm -f "$report"' EXIT # also of what was done before a stage that failed
 stages

@@ -2,7 +2,7 @@
 """One stage of all tests: `meson test` in one build folder, and a test that failed once more, alone.
 
     stage.py REPORT BUILD [WORDS OF MESON TEST...]
-    stage.py REPORT --left-out BUILD...       fails where a test of these builds was in none of the stages before
+    stage.py --left-out BUILD WORDS... -- BUILD WORDS...      fails where a test is in none of these stages
 
 A machine that is shared can make a test of real processes fail which is sound: if it passes alone, the stage continues
 and the test is named in REPORT, where whoever reads the end of the run finds it and mends it. What a sanitizer, the
@@ -91,11 +91,6 @@ def show_findings(findings):
     return len(told)
 
 
-def ran_in(report):
-    """Where the stages of a report write which tests they ran."""
-    return Path(f"{report}.ran")
-
-
 def tests_of(build):
     told = subprocess.run(["meson", "introspect", "--tests", str(build)], stdout=subprocess.PIPE, check=True).stdout
     for test in json.loads(told):
@@ -103,10 +98,27 @@ def tests_of(build):
             yield test["name"]
 
 
-def left_out(report, builds):
+def listed(build, words):
+    told = subprocess.run(["meson", "test", "-C", build, "--list", "--no-rebuild", *words], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=True, text=True).stdout
+    return {line.rpartition(" / ")[2] for line in told.splitlines()}
+
+
+def split_at(words, mark):
+    """In parts that are between marks."""
+    parts = [[]]
+    for word in words:
+        if word == mark:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def left_out(stages):
     """A test whose suites are in no stage would look like one that passes."""
-    ran = set(ran_in(report).read_text(encoding="utf-8").splitlines())
-    missing = sorted({name for build in builds for name in tests_of(build)} - ran)
+    run_here = set().union(*(listed(build, words) for build, *words in stages))
+    missing = sorted({name for build, *_ in stages for name in tests_of(build)} - run_here)
     for name in missing:
         print(f"stage: IN NO STAGE {name}")
     return 1 if missing else 0
@@ -126,8 +138,6 @@ def run(report, build, words):
     failed = [test for test in wrong if test not in shaky]
     skipped = sum(test.result == "SKIP" for test in tests)
     line = f"{len(tests) - skipped - len(failed)} passed, {len(failed)} failed, {skipped} skipped"
-    with ran_in(report).open("a", encoding="utf-8") as file:
-        file.writelines(f"{test.name}\n" for test in tests)
     with open(report, "a", encoding="utf-8") as file:
         file.writelines(f"shaky: {test.name}\n" for test in shaky)
         file.write(f"stage: {build.name} {' '.join(words)}: {line}, {time.monotonic() - begin:.0f} s\n")
@@ -137,6 +147,6 @@ def run(report, build, words):
 
 
 if __name__ == "__main__":
-    if sys.argv[2] == "--left-out":
-        sys.exit(left_out(Path(sys.argv[1]), sys.argv[3:]))
+    if sys.argv[1] == "--left-out":
+        sys.exit(left_out(split_at(sys.argv[2:], "--")))
     sys.exit(run(Path(sys.argv[1]), Path(sys.argv[2]).resolve(), sys.argv[3:]))

@@ -81,7 +81,8 @@ uint64_t worker_role_global_step(const struct role *); /* as ps/0 said last */
 uint64_t worker_role_generation(const struct role *);  /* 0: none yet */
 /* EVALUATE is still wanted: the ps that are asked have lost nothing meanwhile. */
 bool worker_role_is_evaluating(const struct role *);
-bool worker_role_is_saving(const struct role *); /* a checkpoint is being made */
+/* For how long a checkpoint has been made; 0: none is. */
+uint64_t worker_role_saving_ms(const struct role *);
 uint64_t worker_role_term(const struct role *);
 bool worker_role_leads(const struct role *);
 /* This generation is done without this ps, whether it is there or not. */

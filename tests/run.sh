@@ -45,7 +45,7 @@ stages() {
       build build-least -Doptimization=0 -Dtests=disabled -Dcuda=disabled -Dzstd=disabled -Durls=disabled -Dhttp=disabled -Dimages=disabled -Dtls=disabled )
     build build -Dtests=enabled -Dcuda=auto
     sanitized address,undefined
-    python3 -B tests/stage.py --left-out build $plain -- build-address $most
+    python3 -B tests/stage.py --left-out "build $plain" "build-address $most"
     stage build $plain
     ! grep -q avx512f /proc/cpuinfo || stage build --setup avx2 $numbers
     stage build-address --num-processes "$at_once" $most

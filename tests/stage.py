@@ -2,7 +2,7 @@
 """One stage of all tests: `meson test` in one build folder, and a test that failed once more, alone.
 
     stage.py REPORT BUILD [WORDS OF MESON TEST...]
-    stage.py --left-out BUILD WORDS... -- BUILD WORDS...      fails where a test is in none of these stages
+    stage.py --left-out 'BUILD WORDS...' 'BUILD WORDS...'      fails where a test is in none of these stages
 
 A machine that is shared can make a test of real processes fail which is sound: if it passes alone, the stage continues
 and the test is named in REPORT, where whoever reads the end of the run finds it and mends it. What a sanitizer, the
@@ -104,17 +104,6 @@ def listed(build, words):
     return {line.rpartition(" / ")[2] for line in told.splitlines()}
 
 
-def split_at(words, mark):
-    """In parts that are between marks."""
-    parts = [[]]
-    for word in words:
-        if word == mark:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts
-
-
 def left_out(stages):
     """A test whose suites are in no stage would look like one that passes."""
     run_here = set().union(*(listed(build, words) for build, *words in stages))
@@ -148,5 +137,5 @@ def run(report, build, words):
 
 if __name__ == "__main__":
     if sys.argv[1] == "--left-out":
-        sys.exit(left_out(split_at(sys.argv[2:], "--")))
+        sys.exit(left_out([stage.split() for stage in sys.argv[2:]]))
     sys.exit(run(Path(sys.argv[1]), Path(sys.argv[2]).resolve(), sys.argv[3:]))

@@ -28,7 +28,7 @@ enum {
 };
 static const double slower = 1.5, memory_left = 0.1, waits_for_data = 0.3, waits_for_one = 0.3,
                     unequal = 1.4, throttles = 0.25, drops = 0.05, busy = 0.7, stale_for_each = 2,
-                    always_saves = 0.5, late_s = 0.005;
+                    always_saves = 0.5, late_s = 0.005, slower_s = 0.001;
 
 static double of(const struct told *t, enum counter c)
 {
@@ -125,6 +125,7 @@ static double median(const struct job_facts *j, bool lately, int part)
     return found;
 }
 
+/* Of steps that take less than a millisecond logging or another program is a part. */
 static void slow_worker(const struct job_facts *j, struct findings *f)
 {
     const bool lately = is_judged_lately(j);
@@ -134,7 +135,8 @@ static void slow_worker(const struct job_facts *j, struct findings *f)
         const struct told *t = &j->tasks[i];
         const struct pace p = pace_of(t, lately);
         const bool is_measured = !t->is_ps && of(t, COUNTER_STEPS) >= STEPS_LEAST;
-        if (!is_measured || !(p.all > slower * usual[PARTS])) continue;
+        const bool is_slow = p.all > slower * usual[PARTS] && p.all > usual[PARTS] + slower_s;
+        if (!is_measured || !is_slow) continue;
         int worst = 0;
         for (int k = 1; k < PARTS; k++)
             if (p.part[k] - usual[k] > p.part[worst] - usual[worst]) worst = k;
@@ -259,9 +261,9 @@ static void stale(const struct job_facts *j, struct findings *f)
     if (count >= STEPS_LEAST && sum / count > stale_for_each * workers)
         findings_say(
             f, FINDING_WARNING,
-            "gradients are %.1f updates old in the mean, with %d workers: some are much slower "
+            "gradients are %.1f updates old in the mean, with %d worker%s: some are much slower "
             "than others (train.max_staleness drops what is too old)",
-            sum / count, workers);
+            sum / count, workers, workers == 1 ? "" : "s");
 }
 
 /* ---- parameter servers ---- */
@@ -458,21 +460,22 @@ static void not_shown(const struct job_facts *j, struct findings *f)
             all - shown, all);
 }
 
-/* All are connected, and one has never told anything: since when it is connected is not known. */
+/* All are connected, and one has never told anything. */
 static void unheard(const struct job_facts *j, const struct told *first, struct findings *f)
 {
     const double all = of(first, COUNTER_PEERS);
     char names[AWAY_NAMED * TOLD_NAME_MAX];
     int known = 0;
     for (int i = 0; i < j->count; i++) known += !j->tasks[i].is_ps;
-    const bool is_late = of(first, COUNTER_UPTIME) * 1000 >= SILENT_MS;
+    const bool is_late = of(first, COUNTER_PEERS_STEADY) * 1000 >= SILENT_MS;
     if (!(known < all) || all > TASKS_LOOKED_AT || !is_late) return;
     if (of(first, COUNTER_PEERS_UP) < all) return;
     name_away(j, (int)all, (int)all - known, names, sizeof names);
-    findings_say(f, FINDING_WARNING,
-                 "nothing has been heard of %.0f of %.0f workers%s (just come, in a first step, "
-                 "stopped, or their hosts hang)",
-                 all - known, all, names);
+    findings_say(
+        f, FINDING_WARNING,
+        "nothing has been heard of %.0f of %.0f workers%s, connected for %.0f s (in a first "
+        "step, stopped, or their hosts hang)",
+        all - known, all, names, of(first, COUNTER_PEERS_STEADY));
 }
 
 static void missing(const struct job_facts *j, struct findings *f)
@@ -608,7 +611,8 @@ static const struct {
     {"unstable", "a task loses connections again and again", unstable},
     {"without", "the job continues without a ps that another one holds the same as", without},
     {"loss", "a loss is not finite", loss},
-    {"slow_worker", "a worker takes 1.5 times the median for a step, and by what", slow_worker},
+    {"slow_worker", "a worker takes 1.5 times the median for a step, and 1 ms more, and by what",
+     slow_worker},
     {"late_worker", "synchronous rounds wait for one worker more than 30 % of the time",
      late_worker},
     {"starved", "workers, or one, wait for data more than 30 % of the time", starved},

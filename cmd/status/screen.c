@@ -38,7 +38,7 @@ static const char *time_text(double seconds, char ret[TEXT_MAX])
 
 struct totals {
     double step, last_step, example_rate, examples, uptime;
-    int ps, workers;
+    int ps, followers, workers;
     const struct told *chief; /* NULL: not known */
 };
 
@@ -51,6 +51,7 @@ static struct totals total(const struct job_status *s)
         if (of(told, COUNTER_STEP) > t.step) t.step = of(told, COUNTER_STEP);
         if (of(told, COUNTER_UPTIME) > t.uptime) t.uptime = of(told, COUNTER_UPTIME);
         t.ps += told->is_ps;
+        t.followers += of(told, COUNTER_FOLLOWS) > 0;
         t.workers += !told->is_ps;
         if (told->is_ps) continue;
         if (of(told, COUNTER_LAST_STEP) > t.last_step) t.last_step = of(told, COUNTER_LAST_STEP);
@@ -67,7 +68,9 @@ static void print_head(const struct totals *t)
     if (t->last_step > 0) printf(" of %.0f (%.0f %%)", t->last_step, 100 * t->step / t->last_step);
     printf(", %.0f examples/s, %.0f examples", t->example_rate, t->examples);
     if (t->chief) printf(", loss %.4g", of(t->chief, COUNTER_LOSS));
-    printf(", up %s\n%d ps, %d workers", time_text(t->uptime, text), t->ps, t->workers);
+    printf(", up %s\n%d ps", time_text(t->uptime, text), t->ps);
+    if (t->followers) printf(" (%d of them a follower of another)", t->followers);
+    printf(", %d worker%s", t->workers, t->workers == 1 ? "" : "s");
     if (!t->chief) {
         puts("");
         return;
@@ -96,10 +99,14 @@ static void print_ps(const struct job_status *s)
             out += of(t, (enum counter)c);
         for (int c = COUNTER_CAME_GRADIENTS; c <= COUNTER_CAME_OTHER; c++)
             in += of(t, (enum counter)c);
-        printf("%-10s %9.0f %9s %9s %9s %9s %9.0f  %s\n", t->task, of(t, COUNTER_UPDATES),
+        char follows[TEXT_MAX] = "";
+        if (of(t, COUNTER_FOLLOWS) > 0)
+            snprintf(follows, sizeof follows, "follows ps/%.0f: ", of(t, COUNTER_FOLLOWS));
+        printf("%-10s %9.0f %9s %9s %9s %9s %9.0f  %s%s\n", t->task, of(t, COUNTER_UPDATES),
                bytes_text(out, sent), bytes_text(in, came),
                bytes_text(of(t, COUNTER_DENSE_BYTES), dense),
-               bytes_text(of(t, COUNTER_TABLE_BYTES), tables), of(t, COUNTER_TABLE_ROWS), t->state);
+               bytes_text(of(t, COUNTER_TABLE_BYTES), tables), of(t, COUNTER_TABLE_ROWS), follows,
+               t->state);
     }
 }
 

@@ -27,12 +27,19 @@ static err read_ready_file(struct job_flags *flags, struct arena *arena)
         return fail(ERR_INPUT,
                     "--ready_file=%s: expected what ps/0 has written there (its --ready_file): %s",
                     flags->ready_file, error.text);
-    const int failed = json_unpack(json, "{ss ss}", "task", &task, "address", &address);
-    const bool is_first = !failed && strcmp(task, "ps/0") == 0;
-    if (is_first) flags->cluster.ps_hosts = arena_string(arena, address);
-    const err e = is_first ? OK
-                           : fail(ERR_INPUT, "--ready_file=%s is of %.32s, not of ps/0",
-                                  flags->ready_file, failed ? "nobody" : task);
+    const int failed = json_unpack(json, "{ss s?s}", "task", &task, "address", &address);
+    err e = OK;
+    if (failed)
+        e = fail(ERR_INPUT,
+                 "--ready_file=%s: expected what ps/0 has written there (its --ready_file)",
+                 flags->ready_file);
+    else if (strcmp(task, "ps/0") == 0 && address)
+        flags->cluster.ps_hosts = arena_string(arena, address);
+    else
+        e = fail(ERR_INPUT, "--ready_file=%s is of %.32s, not of ps/0%s", flags->ready_file, task,
+                 address ? ""
+                         : ": a process that trains alone has none, and is looked at by its "
+                           "--http, its log or SIGUSR1");
     json_decref(json);
     return e;
 }

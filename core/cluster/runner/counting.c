@@ -66,9 +66,12 @@ static void count_bytes(const struct task *t, struct counters *c)
     }
 }
 
-static void count_peers(const struct task *t, struct counters *c)
+static void count_peers(const struct task *t, uint64_t now_ms, struct counters *c)
 {
+    const uint64_t since_ms = t->counting.peers_ms;
     c->at[COUNTER_PEERS] = t->peer_count;
+    c->at[COUNTER_PEERS_STEADY] =
+        since_ms && now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0;
     c->at[COUNTER_PEERS_UP] = c->at[COUNTER_QUEUED] = 0;
     for (int i = 0; i < t->peer_count; i++) {
         const struct peer *peer = &t->peers[i];
@@ -100,7 +103,7 @@ static void count_all(struct task *t, uint64_t now_ms)
     c->at[COUNTER_CLOCK] = clock_unix_s();
     c->at[COUNTER_RETRIES] = (double)retries_count();
     count_room(t, now_ms);
-    count_peers(t, c);
+    count_peers(t, now_ms, c);
     count_bytes(t, c);
 }
 

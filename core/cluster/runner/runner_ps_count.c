@@ -23,6 +23,14 @@ static int count_visitors(const struct runner_ps *p)
     return count;
 }
 
+/* ps/0 has no follower (core/base/replicas.h). */
+static int follows(const struct runner_ps *p)
+{
+    if (!p->share) return 0;
+    const int home = p->share->setup.part.home;
+    return home == p->task.index ? 0 : home;
+}
+
 bool runner_ps_count(struct task *t, struct counters *c)
 {
     const struct runner_ps *p = (const struct runner_ps *)t;
@@ -31,6 +39,7 @@ bool runner_ps_count(struct task *t, struct counters *c)
     const int arrays = p->has_store ? 1 + p->store.slot_count : 0;
     c->at[COUNTER_STEP] = (double)ps_role_step(t->role);
     c->at[COUNTER_TERM] = (double)ps_role_term(t->role);
+    c->at[COUNTER_FOLLOWS] = follows(p);
     c->at[COUNTER_UPDATES] = (double)counted.applied;
     c->at[COUNTER_DROPPED_STALE] = (double)counted.dropped_stale;
     c->at[COUNTER_DROPPED_REPEATED] = (double)counted.dropped_repeated;

@@ -336,15 +336,19 @@ void task_peer_up(struct task *t, int peer)
 {
     if (t->ends_alone) return;
     t->peers[peer].is_up = t->peers[peer].was_up = true;
+    t->counting.peers_ms = clock_ms();
     t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
     task_flush(t);
 }
 
 void task_forget_peer(struct task *t, int peer)
 {
-    if (t->peers[peer].is_up) t->counting.counters.at[COUNTER_PEERS_LOST]++;
-    t->peers[peer].is_up = false;
     t->peers[peer].lost_ms = clock_ms();
+    if (t->peers[peer].is_up) {
+        t->counting.counters.at[COUNTER_PEERS_LOST]++;
+        t->counting.peers_ms = t->peers[peer].lost_ms;
+    }
+    t->peers[peer].is_up = false;
     t->peers[peer].link = NULL;
 }
 

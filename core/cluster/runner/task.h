@@ -106,6 +106,7 @@ struct task_counting {
     double throttled_before_s;    /* when the task began */
     bool is_on;
     uint64_t absent_ms; /* when data that a step needs did not come; 0: they have come since */
+    uint64_t peers_ms;  /* when a peer came or went; 0: none has come */
 };
 
 struct task {

@@ -10,6 +10,8 @@ import program
 from program.cluster import ENDLESS, ClusterCase, Plan, by_flags
 
 DELAY_S = 0.05  # of each piece that a slow link carries, or more
+TRIFLE_S = 0.004  # more of a step than any log takes
+STAND_MAX_S = 20
 DELAY_STEPS = 4  # so many steps of the others, as they are now
 PIECE_BYTES = 1 << 16
 CLOCK_OFF_S = 4000
@@ -130,16 +132,25 @@ class Faults(ClusterCase):
         self.assert_named(cluster, "missing", "ps/0 is not connected to 1 of 3 workers")
 
     def test_a_slow_worker(self):
-        """It stands still while the others are looked at, and continues until it has taken a step or more."""
+        """It stands still while the others are looked at, and continues until it has taken a step or more: for each
+        of them so long as the others take for a few, and at least as long as is no trifle."""
         flags = {"worker/1": ["--metrics_file=slow.jsonl", "--set=train.log_every_steps=1"]}
         cluster = self.start_endless(Plan(ps=1, workers=3, flags_of=flags, changes={"train.mode": "async"}))
         slow, path = cluster.tasks["worker/1"].process, os.path.join(cluster.folder, "slow.jsonl")
 
-        def stand(_):
-            size = os.path.getsize(path)
+        def lines():
+            with open(path, "rb") as file:
+                return file.read().count(b"\n")
+
+        def stand(told):
+            before = lines()
             slow.send_signal(signal.SIGCONT)
-            cluster.wait_until(lambda: os.path.getsize(path) > size, "a step")
+            cluster.wait_until(lambda: lines() > before, lambda: "a step")
             slow.send_signal(signal.SIGSTOP)
+            others = [task["recent"] for task in told["tasks"] if task["task"] in ("worker/0", "worker/2") and "recent" in task]
+            took = [one["secs"] / one["counters"]["steps_total"] for one in others if one["counters"].get("steps_total")]
+            each_s = max([TRIFLE_S, *[DELAY_STEPS * step_s for step_s in took]])
+            time.sleep(min((lines() - before) * each_s, STAND_MAX_S))  # this is the fault
         self.addCleanup(lambda: slow.send_signal(signal.SIGCONT))
         self.assert_named(cluster, "slow_worker", "worker/1 is ", meanwhile=stand)
 

@@ -97,11 +97,25 @@ class Status(ClusterCase):
                             ((), "status needs --ps_hosts, or --coordinator and --cluster, or --ready_file"),
                             (("--worker_hosts=a:1",), 'status: unknown flag "worker_hosts"')):
             self.assertIn(said, self.ask(cluster, "status", *words, hosts=False, code=2))
+        for line, said in (('{"task": "worker/0", "pid": 1}', "is of worker/0, not of ps/0: a process that trains alone has none"),
+                           ('{"pid": 1}', "expected what ps/0 has written there"), ("[]", "expected what ps/0 has written there")):
+            pathlib.Path(cluster.folder, "other.json").write_text(line)
+            self.assertIn(said, self.ask(cluster, "status", "--ready_file=other.json", hosts=False, code=2))
         self.assertIn("nosuch: No such file or directory",
                       self.ask(cluster, "status", "--ready_file=nosuch", hosts=False, code=2))
         self.assertIn("saves no checkpoints", self.ask(cluster, "save", TIMEOUT, code=2))
         self.ask(cluster, "stop", TIMEOUT)
         self.assert_codes(cluster, 143)
+
+    def test_a_ps_that_follows_another_is_shown_as_such(self):
+        cluster = self.start_endless(Plan(ps=3, workers=1, changes={"train.ps_replicas": 1}))
+        cluster.wait_until(lambda: self.told(cluster)[0].get("ps/2", {}).get("counters", {}).get("follows_ps") == 1,
+                           lambda: "its follower")
+        tasks, _ = self.told(cluster)
+        self.assertFalse([name for name in ("ps/0", "ps/1") if "follows_ps" in tasks[name]["counters"]])
+        screen = self.ask(cluster, "status", TIMEOUT)
+        self.assertIn("\n3 ps (1 of them a follower of another), 1 worker, worker/0 leads", screen)
+        self.assertRegex(screen, r"\nps/2 .*  follows ps/1: ")
 
     def test_the_lines_of_all_tasks_are_shown_by_their_times(self):
         cluster = self.start_endless(Plan(workers=2))

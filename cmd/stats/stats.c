@@ -430,7 +430,7 @@ static int cmd_stats(int argc, char **argv)
 
 const struct command command_stats = {
     .name = "stats",
-    .arguments = "[FLAGS] SPEC.json",
+    .arguments = "[FLAGS] SPEC|FILE...",
     .summary = "print statistics of data, write vocabularies and boundaries",
     .run = cmd_stats,
     .topic = "statistics of data files",

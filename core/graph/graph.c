@@ -325,9 +325,11 @@ static err connect_inputs(struct maker *m, struct node *node)
     node->input = arena_array(m->arena, room, sizeof *node->input);
     node->add = arena_array(m->arena, room, sizeof *node->add);
     if (count < op->inputs_min || count > op->inputs_max) {
+        const bool is_one = op->inputs_max == 1 && !op->reads_ids;
+        const char *hint = is_one ? "; \"concat\" makes one of several" : "";
         if (op->inputs_min == op->inputs_max)
-            return fail(ERR_INPUT, "inputs: %s reads %d, got %d", op->object.name, op->inputs_min,
-                        count);
+            return fail(ERR_INPUT, "inputs: %s reads %d, got %d%s", op->object.name, op->inputs_min,
+                        count, hint);
         return fail(ERR_INPUT, "inputs: %s reads %d to %d nodes, got %d: name them in \"inputs\"",
                     op->object.name, op->inputs_min, op->inputs_max, count);
     }

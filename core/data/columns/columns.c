@@ -446,10 +446,12 @@ static err refuse_cell(const struct column_maker *m, const char *name,
     const int behind = m->cell + 1;
     struct suggestion near = suggest(cell, names, m->cell);
     if (!near.text[0]) near = suggest(cell, names + behind, reader->cell_count - behind);
+    const bool is_own_name = strcmp(cell, m->name) == 0;
+    const char *hint = near.text[0] || !is_own_name ? near.text : " (\"source\" names another)";
     return fail(ERR_INPUT,
                 "%s: column \"%s\": no row of any file has a cell \"%s\"%s; \"default\" and "
                 "\"missing\" stand in for some rows, not for all that are trained on",
-                name, m->name, cell, near.text);
+                name, m->name, cell, hint);
 }
 
 /* A table of ids with weights whose cells have none would train as if each were 1. */
@@ -595,9 +597,9 @@ static err make_all(struct made *made, struct row_reader *reader,
     TRY(check_memory(made->columns, reader));
     TRY(make_rows(made, reader, context->bad_rows));
     if (made->rows == 0 && !context->has_other_parts)
-        return fail(ERR_INPUT, "%s: the file has no row of data", reader->name);
+        return fail(ERR_INPUT, "%s: the file has no row of data", made->name);
     if (!context->without_labels && !context->has_other_parts)
-        TRY(columns_check_awaited(made->columns, reader->name, reader, made->rows));
+        TRY(columns_check_awaited(made->columns, made->name, reader, made->rows));
     say_use(made, reader);
     return OK;
 }

@@ -280,7 +280,7 @@ static err make(struct column_maker *m, const struct cell *cells, void *to)
         return OK;
     }
     if (!has_time)
-        return fail(ERR_INPUT, "expected a time (\"default\" says what stands for none), got \"\"");
+        return fail(ERR_INPUT, "expected a time (\"default\" says what stands for none), got none");
     const float number = (float)(a->scale * seconds + a->offset);
     if (!isfinite(number)) return fail(ERR_INPUT, "%.9g seconds are too large", seconds);
     *(float *)to = number;

@@ -164,7 +164,7 @@ static err stand_in(struct column_maker *m, double *to)
     double fallback;
     if (!numeric_default(a, &fallback))
         return fail(ERR_INPUT,
-                    "expected a number (\"default\" says what stands for none), got \"\"");
+                    "expected a number (\"default\" says what stands for none), got none");
     if (m->missing++ == 0) warn_far(m, fallback);
     for (int64_t i = 0; i < a->source.max; i++) TRY(change(a, fallback, i, &to[i]));
     return OK;

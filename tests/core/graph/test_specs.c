@@ -60,7 +60,7 @@ static const struct bad BAD[] = {
     {&ROWS,
      "{\"model\": [{\"op\": \"dense\", \"units\": 1, \"inputs\": [\"features\", "
      "\"features\"]}]}",
-     "model[0] (dense \"dense\"): inputs: dense reads 1, got 2"},
+     "model[0] (dense \"dense\"): inputs: dense reads 1, got 2; \"concat\" makes one of several"},
     {&ROWS, "{\"model\": [{\"op\": \"add\"}]}",
      "model[0] (add \"add\"): inputs: add reads 2 to 4096 nodes, got 1"},
     {&ROWS,

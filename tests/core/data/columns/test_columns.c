@@ -858,6 +858,12 @@ static void what_is_trained_on_is_in_some_file(void **state)
     assert_trains(
         NAMED("csv", "'c'", "", PRISE),
         "column \"prise\": no row of any file has a cell \"prise\" (did you mean \"price\"?)");
+    assert_trains(NAMED("csv", "['c-empty', 'c']", "", PRISE), "c-empty");
+    assert_trains(NAMED("csv", "'c'", "", "{'column': 'date', 'name': 'hour', 'part': 'hour'}"),
+                  "no cell \"hour\"");
+    assert_trains(NAMED("csv", "'c'", ", 'missing': ['NA']",
+                        "{'column': 'date', 'name': 'hour', 'part': 'hour'}"),
+                  "has a cell \"hour\" (\"source\" names another)");
     assert_trains(NAMED("jsonl", "'j'", "", PRISE), "did you mean \"price\"?");
     assert_trains(NAMED("slots", "'s'", "", PRISE), "did you mean \"price\"?");
     assert_trains(NAMED("csv", "'c'", ", 'missing': ['NA']", WORD), "did you mean \"word\"?");

@@ -19,6 +19,7 @@
 #include "core/base/files/pipe.h"
 #include "core/base/number_text.h"
 #include "core/base/standard_output.h"
+#include "core/data/columns/column.h"
 #include "core/data/columns/items.h"
 #include "core/data/files.h"
 #include "core/data/formats/label.h"
@@ -571,9 +572,13 @@ static err replace_file(struct predict *p, struct source_spec *source)
     if (!path)
         return fail(ERR_INPUT, "--data=%s: %s%s", p->flags.data, strerror(errno),
                     strchr(p->flags.data, ',') ? "; it names one file, or a pattern (*)" : "");
-    struct strings *files = (struct strings *)((char *)source->format.attributes + field->offset);
-    files->at[0] = arena_string(&p->model.spec.arena, path);
-    files->count = 1;
+    struct arena *arena = &p->model.spec.arena;
+    char *own = arena_array(arena, format->object.size, 1); /* data.train may have the same ones */
+    memcpy(own, source->format.attributes, format->object.size);
+    source->format.attributes = own;
+    struct strings *files = (struct strings *)(void *)(own + field->offset);
+    *files = (struct strings){arena_array(arena, 1, sizeof *files->at), 1};
+    files->at[0] = arena_string(arena, path);
     free(path);
     source->skip = 0;
     source->take = 0;
@@ -628,6 +633,15 @@ static err check_file(const struct predict *p, const struct stat *out, const cha
     return fail(ERR_INPUT, "--out=%s: %s: name another file", p->flags.out, what);
 }
 
+static err check_path(const struct predict *p, const struct stat *out, const char *what,
+                      const char *path)
+{
+    char *joined = path_join(p->model.spec.directory, path);
+    const err e = joined ? check_file(p, out, what, joined) : OK;
+    free(joined);
+    return e;
+}
+
 static err check_data_files(struct predict *p, const struct stat *out)
 {
     const struct strings *given = parts_given(&p->model.spec.data.eval);
@@ -636,12 +650,42 @@ static err check_data_files(struct predict *p, const struct stat *out)
     err e = OK;
     if (!given) return OK;
     TRY(files_find(given, &context, &p->model.spec.arena, &files));
-    for (int i = 0; i < files.count && !e; i++) {
-        char *path = path_join(context.directory, files.at[i]);
-        if (path) e = check_file(p, out, "the predictions are of this file", path);
-        free(path);
+    for (int i = 0; i < files.count && !e; i++)
+        e = check_path(p, out, "the predictions are of this file", files.at[i]);
+    return e;
+}
+
+/* Which need not be here any more, and are not listed on a server for this. */
+static err check_training_files(struct predict *p, const struct stat *out)
+{
+    const struct strings *given = parts_given(&p->model.spec.data.train);
+    const struct format_context context = {.directory = p->model.spec.directory};
+    err e = OK;
+    for (int i = 0; given && i < given->count && !e; i++) {
+        const struct strings one = {given->at + i, 1};
+        struct strings files = {0};
+        if (path_is_url(one.at[0]) || files_find(&one, &context, &p->model.spec.arena, &files))
+            continue;
+        for (int k = 0; k < files.count && !e; k++)
+            e = check_path(p, out, "data.train has this file", files.at[k]);
     }
     return e;
+}
+
+/* Words and boundaries: of the fields of a column those are paths that may differ between tasks. */
+static err check_column_files(const struct predict *p, const struct stat *out)
+{
+    const struct objects *columns = &p->model.spec.data.columns;
+    const struct column_spec *all = columns->at;
+    for (int i = 0; i < columns->count; i++) {
+        const struct variant *column = &all[i].column;
+        for (const struct field *f = column->kind->object->fields; f && f->name; f++) {
+            if (f->type != FIELD_STRING || !f->may_differ) continue;
+            const char *path = *(const char *const *)((char *)column->attributes + f->offset);
+            if (path) TRY(check_path(p, out, "a column has this file", path));
+        }
+    }
+    return OK;
 }
 
 static err check_checkpoint_files(const struct predict *p, const struct stat *out)
@@ -665,7 +709,9 @@ static err check_output(struct predict *p)
     if (path_is_url(p->flags.out) || stat(p->flags.out, &out) || !S_ISREG(out.st_mode)) return OK;
     TRY(check_file(p, &out, "is the spec", p->spec_path));
     TRY(check_checkpoint_files(p, &out));
-    return check_data_files(p, &out);
+    TRY(check_data_files(p, &out));
+    TRY(check_training_files(p, &out));
+    return check_column_files(p, &out);
 }
 
 static err open_output(struct predict *p)

@@ -117,6 +117,22 @@ class Other(Predict):
         self.assertEqual((self.folder / "spec.json").read_text(), spec)
         self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
 
+    def test_no_output_over_what_the_spec_reads(self):
+        (self.folder / "words.csv").write_text("red\nblue\n")
+        (self.folder / "rows.csv").write_text("colour,y\nred,1\nblue,0\n")
+        (self.folder / "new.csv").write_text("colour\nred\n")
+        source = {"format": "csv", "file": ["r*.csv"], "label": "y"}
+        self.write_spec({"data": {"train": source, "batch_size": 2, "columns": [{"column": "vocabulary", "name": "colour", "file": "words.csv"}]},
+                         "model": [{"op": "linear", "inputs": ["colour"]}], "loss": "sigmoid_cross_entropy",
+                         "optimizer": {"type": "adam"}, "train": {"last_step": 2, "checkpoint_dir": "words"}})
+        self.assertEqual(program.run(["spec.json"], self.folder).returncode, 0)
+        for name, told in (("words.csv", "a column has this file"), ("rows.csv", "data.train has this file")):
+            text = (self.folder / name).read_text()
+            self.assertIn(told, self.run_bad("predict", "spec.json", "--checkpoint=words", "--data=new.csv", f"--out={name}"))
+            self.assertEqual((self.folder / name).read_text(), text)
+        (self.folder / "rows.csv").unlink()
+        self.run_ok("predict", "spec.json", "--checkpoint=words", "--data=new.csv", "--out=out.csv")
+
     def test_a_full_disk_leaves_what_was_there(self):
         """A limit on the size of files plays it."""
         self.one_unit("mean_squared_error")

@@ -11,7 +11,7 @@ from pathlib import Path
 import program
 
 BUILD = os.environ.get("DTRAIN_BUILD", "build")
-INSTALLED = ["bin/dtrain", "share/doc/dtrain/LICENSE", "share/doc/dtrain/examples/CHANGELOG.md", "share/man/man1/dtrain.1",
+INSTALLED = ["bin/dtrain", "share/doc/dtrain/LICENSE", "share/doc/dtrain/examples/CHANGELOG.md", "share/doc/dtrain/examples/SECURITY.md", "share/man/man1/dtrain.1",
              "share/man/man5/dtrain-spec.5", "share/bash-completion/completions/dtrain",
              "share/zsh/site-functions/_dtrain", "share/fish/vendor_completions.d/dtrain.fish", "share/dtrain/examples/digits.json",
              "share/dtrain/examples/hooks/best_loss.c"]

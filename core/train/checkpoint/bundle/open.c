@@ -219,8 +219,9 @@ static err check_files(const struct bundle *b)
 {
     char text[KEY_TEXT_MAX];
     const size_t shards = (size_t)b->index.shards;
-    int64_t *bytes = calloc(2 * shards, sizeof *bytes), *left = bytes + shards;
+    int64_t *bytes = calloc(2 * shards, sizeof *bytes);
     if (!bytes) return no_memory(b->prefix);
+    int64_t *left = bytes + shards;
     err e = measure_files(b, bytes);
     memcpy(left, bytes, shards * sizeof *bytes);
     for (int i = 0; i < b->index.count && !e; i++) {

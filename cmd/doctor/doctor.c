@@ -1,6 +1,8 @@
 /* doctor.c - `dtrain doctor`: whether a job can run here, and what would go wrong. */
 #include "cmd/doctor/doctor.h"
 
+#include <stdlib.h>
+
 #include "cmd/own_flags.h"
 #include "core/base/log.h"
 #include "kernels/kernels.h"
@@ -45,7 +47,8 @@ static void print_help(FILE *out)
         "be read and its folders written, and how fast; with a cluster, whether the names of its\n"
         "hosts resolve here, whether something listens there, and what answers. It takes the\n"
         "flags of a run (dtrain help flags): add the word doctor to the command line, on each\n"
-        "host, in the pod or job step where the task is to run. It changes nothing, except for a\n"
+        "host, in the pod or job step where the task is to run. With --ps_hosts and\n"
+        "--worker_hosts alone it looks at them from this host. It changes nothing, except for a\n"
         "file that it writes to checkpoint_dir and removes. The exit code is 1 if a finding is\n"
         "BAD: a job cannot run then.\n\n"
         "  srun dtrain doctor --links=30 --slurm=ps=2\n\n"
@@ -68,6 +71,22 @@ static err examine(struct run *run, struct report *r, const struct doctor_flags 
     return report_finish(r);
 }
 
+/* Lists of hosts alone: they are looked at from here, as an evaluator, which has no place in them,
+ * would. */
+static err read_flags(struct run *run, int argc, char **argv, struct arena *arena)
+{
+    const char *const own[] = {"job_name", "task_index"};
+    bool is_task = getenv("JOB_NAME") || !flags_given(&run_flags_object, argc, argv, "ps_hosts");
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        is_task |= flags_given(&run_flags_object, argc, argv, own[i]);
+    if (is_task) return run_read_flags(run, argc, argv);
+    char **words = arena_array(arena, (size_t)argc + 2, sizeof *words);
+    words[0] = argv[0];
+    words[1] = arena_string(arena, "--job_name=evaluator");
+    for (int i = 1; i < argc; i++) words[i + 1] = argv[i];
+    return run_read_flags(run, argc + 1, words);
+}
+
 static int cmd_doctor(int argc, char **argv)
 {
     struct run run = {0};
@@ -78,7 +97,7 @@ static int cmd_doctor(int argc, char **argv)
     argc--;
     argv++;
     err e = own_flags_take(&own_object, &argc, argv, &arena, &flags);
-    if (!e) e = run_read_flags(&run, argc, argv);
+    if (!e) e = read_flags(&run, argc, argv, &arena);
     if (!e) e = report_open(&report, flags.json);
     if (!e) e = examine(&run, &report, &flags);
     const int code = e ? report_error(e) : report.counts[HEALTH_BAD] ? EXIT_FAILED : EXIT_DONE;

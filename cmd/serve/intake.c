@@ -395,15 +395,16 @@ static err choose_signature(const struct intake *in, enum intake_form form, stru
 {
     const json_t *name = json_object_get(b->json, "signature_name");
     const char *text = json_string_value(name);
-    if (!name || (text && (!*text || strcmp(text, "serving_default") == 0))) return OK;
+    if (name && !text)
+        return fail(ERR_INPUT, "signature_name: expected a word, got %s", json_type_text(name));
+    if (!name || !*text || strcmp(text, "serving_default") == 0) return OK;
     const bool has_others = intake_takes_examples(in) && form == FORM_PREDICT;
-    b->has_examples = has_others && text && strcmp(text, "parse_example") == 0;
+    b->has_examples = has_others && strcmp(text, "parse_example") == 0;
     if (b->has_examples) return OK;
     return fail(ERR_INPUT,
                 "Serving signature name: \"%.64s\" not found in signature def: there %s "
                 "\"serving_default\"%s",
-                text ? text : json_type_text(name), has_others ? "are" : "is only",
-                has_others ? " and \"parse_example\"" : "");
+                text, has_others ? "are" : "is only", has_others ? " and \"parse_example\"" : "");
 }
 
 static void load(struct body *b, size_t bytes, json_error_t *ret_error)
@@ -511,7 +512,9 @@ static err find_rows(const struct intake *in, enum intake_form form, struct body
     find_members(b, form);
     if (!b->rows.json == !b->columns.json)
         return fail(ERR_INPUT, "the body: expected %s%s", wanted,
-                    b->rows.json ? ", not both" : ", got neither");
+                    b->rows.json            ? ", not both"
+                    : form == FORM_EXAMPLES ? ", got none"
+                                            : ", got neither");
     if (b->common.json && !json_is_object(b->common.json))
         return fail(ERR_INPUT, "context: expected an object, got %s",
                     json_type_text(b->common.json));

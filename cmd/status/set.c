@@ -102,6 +102,10 @@ static err run(struct job_visit *v, int argc, char **argv)
     struct set_flags flags = {0};
     const char *words[2] = {NULL, NULL};
     TRY(job_visit_read(v, &set_flags_object, argc, argv, &flags, &flags.job, words, 2));
+    const char *equals = words[0] ? strchr(words[0], '=') : NULL;
+    if (equals)
+        return fail(ERR_INPUT, "set: a key and its value are two words: dtrain set %.*s %.64s",
+                    (int)(equals - words[0]), words[0], equals[1] ? equals + 1 : "VALUE");
     if (words[0] && !words[1])
         return fail(ERR_INPUT, "set: to which value? dtrain set %.64s VALUE", words[0]);
     struct setting_change change = {0};

@@ -502,7 +502,7 @@ static void on_peer_lost(struct role *role, enum job job, int worker, const char
         return;
     }
     p->round.applying_count = 0;
-    outbox_log(out, "lost worker/%d: %s", worker, why);
+    if (!p->members[worker].life.has_left) outbox_log(out, "lost worker/%d: %s", worker, why);
     ps_forget_link(p, worker, out);
 }
 

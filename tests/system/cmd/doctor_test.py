@@ -56,8 +56,7 @@ class Doctor(ClusterCase):
 
     def test_the_tasks_of_a_job(self):
         cluster = self.start_endless(Plan(ps=2, workers=1))
-        told = self.doctor("--job_name=evaluator", f"--ps_hosts={','.join(cluster.hosts['ps'])}",
-                           f"--worker_hosts={cluster.hosts['worker'][0]}")
+        told = self.doctor(f"--ps_hosts={','.join(cluster.hosts['ps'])}", f"--worker_hosts={cluster.hosts['worker'][0]}")
         for ps in ("ps/0", "ps/1"):
             self.assertEqual([health for health, _ in told[ps]], ["ok", "ok"], told)
             self.assertIn("it is a ps", told[ps][1][1])

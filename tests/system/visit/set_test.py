@@ -108,7 +108,8 @@ class Set(ClusterCase):
                                                      "optimizer.learning_rate, train.last_step, "),
                             (("learning_rate", "fast"), "optimizer.learning_rate: expected a number"),
                             (("last_step", "1.5"), "train.last_step: expected an integer"),
-                            (("last_step",), "to which value?")):
+                            (("last_step",), "to which value?"),
+                            (("last_step=7",), "are two words: dtrain set last_step 7")):
             self.assertIn(said, self.ask(cluster, "set", *words, code=2))
         for words, said in ((("last_step", "1"), "already: dtrain stop ends it"),
                             (("train.publish.every_secs", "1"), "started without train.publish")):

@@ -54,6 +54,7 @@ class Status(ClusterCase):
         self.assertEqual(self.ask(cluster, "stop", TIMEOUT), "the job has ended\n")
         self.assert_codes(cluster, 143)
         self.assertRegex(cluster.tasks["worker/0"].text(), r"stopped by a visitor \(")
+        self.assertNotIn("lost worker/", cluster.story())
         for asked in ("worker/0 to save a checkpoint", "worker/2 to leave"):
             self.assertRegex(cluster.tasks["ps/0"].text(), rf" a visitor \(127\.0\.0\.1:\d+\) asks {asked}\n")
         self.assertNotIn("sent COUNTERS", cluster.story())

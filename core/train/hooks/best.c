@@ -77,22 +77,26 @@ void best_close(struct best *b)
     free(b);
 }
 
-/* Each set of files has its own evaluations, and often its own data.eval. Where nobody knows when
- * it was begun, what is kept may be of another one. */
-static err begin_day(struct best *b, const struct run_view *view)
+/* Each set of files has its own evaluations, and often its own data.eval. Until it is known when
+ * these were begun, nothing is compared with what is kept. */
+static err know_day(struct best *b, const struct run_view *view)
 {
     int64_t step;
     if (!view->spec->train.daily || b->knows_day) return OK;
-    const err e = day_step(view->checkpoint_dir, &step);
-    b->knows_day = e == OK;
-    best_checkpoints_begin(&b->keeper.kept, e ? (int64_t)view->global_step : step);
-    return e;
+    TRY(day_step(view->checkpoint_dir, &step));
+    b->knows_day = true;
+    best_checkpoints_begin(&b->keeper.kept, step);
+    return OK;
 }
 
 err best_adopted(struct best *b, const struct run_view *view, bool is_first)
 {
-    b->pair.is_open = b->has_alone = false;
-    TRY(begin_day(b, view));
+    b->pair.is_open = b->has_alone = b->knows_day = false;
+    const err e = know_day(b, view);
+    if (e == ERR_IO)
+        log_line(LOG_WARNING, "keep_best: %s; tries again with the next one", error_text());
+    else if (e)
+        return e;
     if (!is_first || view->global_step || !kept_by(b)->count) return OK;
     return fail(ERR_INPUT,
                 "%s has the best checkpoints of another run, and this one starts over at step 0: "
@@ -150,26 +154,27 @@ static void warn_of_missed(const struct best *b)
                  kept->metric, b->missed.value, b->missed.step);
 }
 
-static err offer(struct best *b, const char *prefix, double value)
+static err offer(struct best *b, const struct run_view *view, const char *prefix, double value)
 {
     struct best_offer offer = {.entry = {.step = checkpoint_step(prefix), .value = value}};
     if (offer.entry.step < 0) return OK;
+    TRY(know_day(b, view));
     set_path(offer.prefix, prefix);
     return best_keeper_offer(&b->keeper, &offer);
 }
 
-static err keep_pair(struct best *b)
+static err keep_pair(struct best *b, const struct run_view *view)
 {
     if (!b->pair.is_open || !b->pair.is_saved || !b->pair.is_evaluated) return OK;
     b->pair.is_open = false;
-    return offer(b, b->pair.prefix, b->pair.value);
+    return offer(b, view, b->pair.prefix, b->pair.value);
 }
 
-static err keep_alone(struct best *b)
+static err keep_alone(struct best *b, const struct run_view *view)
 {
     if (!b->has_alone || !b->newest[0] || b->newest_step != (uint64_t)b->alone.step) return OK;
     b->has_alone = false;
-    return offer(b, b->newest, b->alone.value);
+    return offer(b, view, b->newest, b->alone.value);
 }
 
 err best_saved(struct best *b, const struct run_view *view, const char *prefix)
@@ -182,11 +187,11 @@ err best_saved(struct best *b, const struct run_view *view, const char *prefix)
     }
     set_path(b->newest, prefix);
     b->newest_step = view->global_step;
-    TRY(keep_alone(b));
+    TRY(keep_alone(b, view));
     if (!is_awaited) return OK;
     set_path(b->pair.prefix, prefix);
     b->pair.is_saved = true;
-    return keep_pair(b);
+    return keep_pair(b, view);
 }
 
 /* The last checkpoint may be one that another life has written. */
@@ -233,11 +238,11 @@ static err take(struct best *b, const struct run_view *view, const struct evalua
     if (kind == BEST_OF_PAIR) {
         b->pair.value = entry.value;
         b->pair.is_evaluated = true;
-        return keep_pair(b);
+        return keep_pair(b, view);
     }
     b->alone = entry;
     b->has_alone = true;
-    return keep_alone(b);
+    return keep_alone(b, view);
 }
 
 err best_evaluated(struct best *b, const struct run_view *view, const struct evaluation *e,

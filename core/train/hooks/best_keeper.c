@@ -147,9 +147,11 @@ err best_keeper_wait(struct best_keeper *k)
 {
     struct best_copy *copy = k->copy;
     if (!copy) return OK;
+    const int64_t since = k->kept.since; /* the owner may have begun another day meanwhile */
     k->copy = NULL;
     pthread_join(copy->thread, NULL);
     k->kept = copy->kept;
+    best_checkpoints_begin(&k->kept, since);
     const err e = copy->result ? fail(ERR_IO, "best checkpoints: %s", copy->why) : OK;
     free_copy(copy);
     return e;

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/base/clock.h"
 #include "core/train/checkpoint/bundle/bundle.h"
@@ -226,6 +227,37 @@ static void a_run_that_starts_over_does_not_take_the_best_of_another(void **stat
     assert_non_null(strstr(error_text(), "another run"));
 }
 
+/* A file that cannot be opened for once, as there are too many, does not make another day of it. */
+static void the_best_of_a_day_outlast_a_disk_that_fails_once(void **state)
+{
+    struct rig *rig = *state;
+    char path[160];
+    start(rig, "train.keep_best=1");
+    answer(rig, 0.5);
+    steps(rig, 1, 11);
+    publish(rig, 10);
+    expect_kept(rig, 1, (const int[]){10});
+    snprintf(path, sizeof path, "%s/run/day.json", rig->folder);
+    FILE *day = fopen(path, "w");
+    fputs("{\"files\": \"0123456789abcdef\", \"step\": 4}\n", day);
+    assert_int_equal(fclose(day), 0);
+    rig->spec.train.daily = true;
+    hooks_close(&rig->view);
+    rig_must(rig_open(rig));
+    struct rlimit files, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none = (struct rlimit){0, files.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rig_adopt(rig, 11, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_non_null(strstr(rig_log(rig), "keep_best: "));
+    answer(rig, 0.6); /* worse than what the day has */
+    steps(rig, 12, 22);
+    publish(rig, 21);
+    hooks_close(&rig->view);
+    expect_kept(rig, 1, (const int[]){10});
+}
+
 /* Each is held until the thread is done with it, whatever came of it. */
 static void one_that_is_gone_is_told_at_the_end_too(void **state)
 {
@@ -263,6 +295,7 @@ int main(void)
         TEST(a_better_one_that_was_not_saved_is_told),
         TEST(the_metric_is_that_of_early_stopping_unless_another_is_named),
         TEST(a_run_that_starts_over_does_not_take_the_best_of_another),
+        TEST(the_best_of_a_day_outlast_a_disk_that_fails_once),
         TEST(one_that_is_gone_is_told_at_the_end_too),
         TEST(keys_that_cannot_work_are_refused),
     };

@@ -18,6 +18,7 @@
 #include "core/train/checkpoint/best_checkpoints.h"
 #include "core/train/hooks/values.h"
 #include "core/train/session/session.h"
+#include "core/train/spec/day.h"
 #include "core/train/summary/events.h"
 
 enum {
@@ -74,10 +75,24 @@ static err write_events(struct evaluator *v, int64_t step, const struct evaluati
                      : OK;
 }
 
+/* With train.daily the best are of the files that the folder is at now: others were measured by
+ * other data. */
+static err begin_day(struct evaluator *v)
+{
+    int64_t step;
+    const struct train_spec *train = &v->run->spec.train;
+    if (!train->daily) return OK;
+    TRY(day_step(train->checkpoint.dir, &step));
+    best_checkpoints_begin(&v->best, step);
+    return OK;
+}
+
 static err keep_best(struct evaluator *v, struct bundle *bundle,
                      const struct best_checkpoint *entry)
 {
     if (!v->best.keep) return OK;
+    TRY(begin_day(v));
+    if (entry->step <= v->best.since) return OK;
     TRY(best_checkpoints_offer(&v->best, bundle_prefix(bundle), entry));
     return v->best.count ? spec_copy_measured(v->run->spec.train.checkpoint.dir, v->best.folder)
                          : OK;

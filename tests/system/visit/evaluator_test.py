@@ -3,6 +3,7 @@ import json
 import os
 import re
 import signal
+from pathlib import Path
 
 import program
 from program import logged
@@ -180,6 +181,24 @@ class Evaluator(ClusterCase):
         tool = Task(cluster.folder, "tool", ["eval", "--checkpoint=run/best", "spec.json"], {})
         program.wait_until(tool.has_ended, lambda: "eval")
         self.assertIn(f"test accuracy {wanted[0][2]:.4f}", tool.text())
+
+    def test_the_best_of_a_day_are_not_compared_with_those_of_another(self):
+        """train.daily: of the second day's rows no evaluation comes as near."""
+        for day, noise in ((1, 0), (2, 9)):
+            with open(os.path.join(self.folder, f"day-{day}.csv"), "w", encoding="utf-8") as file:
+                file.write("x,y\n" + "".join(f"{i % 7},{i % 7 + noise * (i % 2)}\n" for i in range(64)))
+            source = {"format": "csv", "file": os.path.join(self.folder, f"day-{day}.csv"), "label": "y", "label_type": "number"}
+            cluster = self.with_ps({
+                "data": {"train": source, "eval": source, "batch_size": 4}, "metrics": [],
+                "model": [{"op": "dense", "units": 1}], "loss": "mean_squared_error", "train.last_step": None,
+                "optimizer": {"type": "gradient_descent", "learning_rate": 0.001},
+                "train.epochs": 4, "train.daily": True, "train.checkpoint_dir": os.path.join(self.folder, "days")})
+            self.evaluator(cluster, "--keep_best=1")
+            self.workers(cluster)
+            self.assert_codes(cluster, 0)
+            begun, best = (json.loads(Path(self.folder, "days", name).read_text()) for name in ("day.json", "best/best.json"))
+            self.assertEqual([entry["step"] > begun["step"] for entry in best["best"]], [True], cluster.story())
+        self.assertGreater(begun["step"], 0)
 
     def test_a_checkpoint_that_it_reads_is_not_removed(self):
         """Evaluations that take a while are stopped in the middle, while the run saves others."""

@@ -546,9 +546,15 @@ static err begin_day(struct runner_worker *w, bool *ret_begins)
     struct origin *o = &w->origin;
     *ret_begins = false;
     if (!spec->train.daily || !w->folder.checkpoints) return OK;
-    TRY(day_begin(spec, checkpoints_directory(w->folder.checkpoints), o->plan.step, ret_begins));
-    if (*ret_begins) TRY(runner_worker_settings_begin_day(w));
-    if (!*ret_begins || !o->ledgers) return OK;
+    const char *folder = checkpoints_directory(w->folder.checkpoints);
+    struct day day;
+    TRY(day_look(spec, folder, o->plan.step, &day));
+    *ret_begins = day.begins != DAY_GOES_ON;
+    if (!*ret_begins) return OK;
+    /* in this order: a chief that dies in between finds that they are begun for the first time */
+    if (day.begins == DAY_BEGINS) TRY(runner_worker_settings_begin_day(w));
+    TRY(day_keep(folder, &day));
+    if (!o->ledgers) return OK;
     struct ledger *none = arena_array(&o->arena, (size_t)workers_of(w), sizeof *none);
     for (int i = 0; i < workers_of(w); i++) none[i].taken_step = o->plan.step;
     for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = none;

@@ -10,9 +10,22 @@
 
 #include "core/train/spec/spec.h"
 
-/* Of a chief that has chosen a checkpoint, or none: the step. *ret_begins: the files are begun,
- * which is kept in the folder; else they are gone on with. ERR_INPUT, ERR_IO. */
-err day_begin(const struct spec *, const char *folder, uint64_t step, bool *ret_begins);
+enum { DAY_DIGEST_BYTES = 17 };
+
+struct day {
+    enum {
+        DAY_GOES_ON,      /* from the checkpoint */
+        DAY_BEGINS,       /* these files are begun for the first time */
+        DAY_BEGINS_AGAIN, /* they were begun, and the checkpoint has none of their rows */
+    } begins;
+    char files[DAY_DIGEST_BYTES];
+    int64_t step; /* of the checkpoint */
+};
+
+/* Of a chief that has chosen a checkpoint, or none: the step. ERR_INPUT, ERR_IO. */
+err day_look(const struct spec *, const char *folder, uint64_t step, struct day *ret);
+/* They are begun at this step. */
+err day_keep(const char *folder, const struct day *);
 /* The step at which the files that a folder is at were begun; -1: it is at none. */
 err day_step(const char *folder, int64_t *ret);
 

@@ -1,5 +1,6 @@
 """A folder that is trained on day by day: each list of files once, from the values of the day before."""
 import json
+import shutil
 
 import program
 import tool
@@ -86,6 +87,28 @@ class Daily(tool.ToolCase):
                 self.assert_day(self.train(*flags), 2 * steps + 1, steps, 40)
                 self.assertIn("train.last_step, which was set for other files, is as the spec says", self.said)
                 self.assertEqual(self.train(*flags)["trained"], 0)
+
+    def test_where_a_day_is_to_end_holds_before_its_first_checkpoint(self):
+        """All begin again from the checkpoint of the day before, behind which it was set."""
+        for i in range(2):
+            self.day(f"day-{i + 1}.csv", 40, i)
+        for flags, per_step in (((), 10), (CLUSTER, 20)):
+            with self.subTest(flags=flags):
+                folder, steps = f"begun{len(flags)}", 40 // per_step
+                self.write("day-1.csv", checkpoint_dir=folder)
+                self.train(*flags)
+                shutil.copytree(self.folder / folder, self.folder / "ahead")
+                self.write("day-2.csv", checkpoint_dir="ahead")
+                self.train(*flags)
+                shutil.copy(self.folder / "ahead/day.json", self.folder / folder)  # as if these files were begun there
+                shutil.rmtree(self.folder / "ahead")
+                change = {"key": "train.last_step", "value": str(steps + 1), "instead_of": "[null,null,1]", "step": steps,
+                          "time": 1.5, "by": "somebody", "generation": "0" * 16}
+                (self.folder / folder / "settings.json").write_text(json.dumps({"changes": [change]}))
+                self.write("day-2.csv", checkpoint_dir=folder)
+                self.assertEqual(self.train(*flags)["step"], steps + 1, self.said)
+                self.assertIn("has none of its rows", self.said)
+                self.assertNotIn("which was set for other files", self.said)
 
     def test_each_day_is_trained_on_once(self):
         """Of as many rows, more, fewer, and several files; a list that is told again is not trained on again."""

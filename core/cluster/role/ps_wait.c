@@ -200,15 +200,18 @@ static uint64_t chief_silent_ms(const struct ps_role *p)
     return renewed_ms > p->lead.lease_ms ? renewed_ms - p->lead.lease_ms : 0;
 }
 
-/* A job that is to end waits for a chief that is gone no longer than for any worker, and for one
- * that is here and says nothing so long that another one still has time for the last checkpoint. */
+/* A job that is to end waits for a chief that is gone no longer than for any worker. One that is
+ * here and says nothing may compute a step that it has begun before, as others may; one that was
+ * heard since has none left to compute. Another one then still has time for the last checkpoint. */
 static bool is_lease_over(const struct ps_role *p)
 {
-    const uint64_t now_ms = p->patience.now_ms;
-    const uint64_t stop_ms = p->options.limits.stop_ms / (ps_chief_is_here(p) ? 2 : PS_STOP_PARTS);
+    const struct wait_limits *limits = &p->options.limits;
+    const uint64_t now_ms = p->patience.now_ms, away_ms = limits->stop_ms / PS_STOP_PARTS;
+    const bool is_here = ps_chief_is_here(p);
+    const uint64_t stop_ms = is_here ? ps_silence_limit_ms(limits, true) : away_ms;
     if (now_ms >= p->lead.lease_ms) return true;
     return p->stopping.is_on && now_ms - p->stopping.since_ms >= stop_ms &&
-           chief_silent_ms(p) >= stop_ms;
+           chief_silent_ms(p) >= (is_here ? limits->stop_ms / 2 : away_ms);
 }
 
 /* ps/0 alone gives out terms. The first chief is waited for until it has come (limits.start_ms),

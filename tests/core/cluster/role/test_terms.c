@@ -205,6 +205,24 @@ static void of_a_job_that_is_to_end_another_worker_leads_where_the_chief_is_sile
     close_scene(&s);
 }
 
+/* As other workers may, where one does, too. */
+static void a_chief_may_compute_for_long_the_step_that_a_job_is_to_end_with(void **state)
+{
+    struct wait_limits l = limits;
+    struct scene s;
+    l.chief_ms = 10 * LIMIT_MS;
+    open_serving_of(&s, l, false);
+    say_term(&s, 0, 0, LEADS_CLAIMS);
+    leave(&s);
+    assert_false(pass(&s, LIMIT_MS / 4));
+    meet(&s, 1); /* again: it had pushed nothing */
+    say_term(&s, 1, 0, LEADS_HEARD);
+    assert_false(pass(&s, ps_silence_limit_ms(&l, true) - LIMIT_MS / 4 - TICK_MS));
+    assert_true(pass(&s, 2 * TICK_MS));
+    assert_int_equal(ps_role_chief(s.role), 1);
+    close_scene(&s);
+}
+
 /* As an evaluation has it be. */
 static void a_chief_that_says_it_will_be_silent_leads_a_job_that_is_to_end(void **state)
 {
@@ -621,6 +639,7 @@ int main(void)
         cmocka_unit_test(a_chief_that_speaks_keeps_the_lead),
         cmocka_unit_test(of_a_job_that_is_to_end_another_worker_leads_soon),
         cmocka_unit_test(of_a_job_that_is_to_end_another_worker_leads_where_the_chief_is_silent),
+        cmocka_unit_test(a_chief_may_compute_for_long_the_step_that_a_job_is_to_end_with),
         cmocka_unit_test(a_chief_that_says_it_will_be_silent_leads_a_job_that_is_to_end),
         cmocka_unit_test(of_a_job_that_goes_on_nobody_leads_before_the_lease_is_over),
         cmocka_unit_test(a_chief_that_was_launched_and_is_gone_is_not_waited_for_to_end),

@@ -13,6 +13,7 @@
 
 #include "cmd/checkpoint/npz.h"
 #include "cmd/json_words.h"
+#include "cmd/named_outputs.h"
 #include "cmd/out_file.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
@@ -727,21 +728,6 @@ static err open_output(struct predict *p)
 
 /* ---- what is written ---- */
 
-/* --with=id,day as two words */
-static err split_names(struct strings *names, const char *flag, int max, struct arena *arena)
-{
-    struct strings split = {arena_array(arena, (size_t)max, sizeof *split.at), 0};
-    for (int i = 0; i < names->count; i++)
-        for (const char *at = names->at[i]; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-            const int length = (int)strcspn(at, ",");
-            if (!length) return fail(ERR_INPUT, "%s=%.64s: an empty name", flag, names->at[i]);
-            if (split.count == max) return fail(ERR_INPUT, "%s: more than %d names", flag, max);
-            split.at[split.count++] = arena_format(arena, "%.*s", length, at);
-        }
-    *names = split;
-    return OK;
-}
-
 static void add_head(struct predict *p, int index)
 {
     const struct head *head = &p->model.session.graph->heads[index];
@@ -765,39 +751,13 @@ static err add_node(struct predict *p, int index)
     return OK;
 }
 
-/* "click", or of the only head "probability" */
-static const char *head_said(const struct head *head)
-{
-    const enum prediction predicts = head->loss.loss->predicts;
-    if (head->name) return head->name;
-    if (predicts == PREDICTS_NUMBER) return "values";
-    if (predicts == PREDICTS_CLASS) return "probabilities";
-    return shape_count_from(&head->loss.logits->shape, 1) > 1 ? "probabilities" : "probability";
-}
-
-/* The nearest of all names */
-static err fail_output(const struct graph *graph, const char *name)
-{
-    const char *names[HEADS_MAX + NODES_MAX];
-    int count = 0;
-    for (int i = 0; i < graph->head_count; i++) names[count++] = head_said(&graph->heads[i]);
-    for (int i = 0; i < graph->node_count; i++) names[count++] = graph->nodes[i].name;
-    return fail(ERR_INPUT, "--outputs=%.64s: no head and no node has this name%s", name,
-                suggest(name, names, count).text);
-}
-
-/* Where a head and a node have one name, the head is meant. */
 static err add_output(struct predict *p, const char *name)
 {
-    const struct graph *graph = p->model.session.graph;
-    for (int i = 0; i < graph->head_count; i++)
-        if (strcmp(head_said(&graph->heads[i]), name) == 0) {
-            add_head(p, i);
-            return OK;
-        }
-    for (int i = 0; i < graph->node_count; i++)
-        if (strcmp(graph->nodes[i].name, name) == 0) return add_node(p, i);
-    return fail_output(graph, name);
+    struct named_output named;
+    TRY(named_output_find(p->model.session.graph, name, &named));
+    if (!named.is_head) return add_node(p, named.index);
+    add_head(p, named.index);
+    return OK;
 }
 
 /* Without --outputs: all heads */
@@ -843,8 +803,8 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     const struct restored_call call = {argc, argv, own_flags, sizeof p->flags};
     const char *path;
     TRY(restored_model_parse(&call, arena, &p->flags, &path));
-    TRY(split_names(&p->flags.with, "--with", WITH_MAX, arena));
-    TRY(split_names(&p->flags.outputs, "--outputs", OUTPUTS_MAX, arena));
+    TRY(named_outputs_split(&p->flags.with, "--with", WITH_MAX, arena));
+    TRY(named_outputs_split(&p->flags.outputs, "--outputs", OUTPUTS_MAX, arena));
     TRY(choose_format(p));
     TRY(check_with(p));
     p->spec_path = path;

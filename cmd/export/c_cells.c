@@ -224,6 +224,31 @@ static void write_read(FILE *f, const struct cells *c, int at, const struct prog
     fputs(";\n", f);
 }
 
+/* Rows of the smallest table that it is looked up in */
+static int64_t limit_of(const struct program *p, int ids)
+{
+    int64_t limit = INT64_C(1) << 53; /* whole numbers of a double */
+    for (int i = 0; i < p->count; i++) {
+        const struct program_value *v = &p->values[i];
+        if (v->primitive != PRIMITIVE_GATHER || v->inputs[1] != ids || !v->uses) continue;
+        const struct program_value *table = &p->values[v->inputs[0]];
+        if (!table->grows && table->shape.dim[0] < limit) limit = table->shape.dim[0];
+    }
+    return limit;
+}
+
+/* Of a text */
+static void write_ids_of_features(FILE *f, const struct program *p, int at)
+{
+    fprintf(f,
+            "    for (long i = 0; i < %" PRId64 "; i++) {\n"
+            "        if (!(row->features[i] >= -1 && row->features[i] < %" PRId64 ")) return "
+            "\"features\";\n"
+            "        in->v%d[i] = (int64_t)row->features[i];\n"
+            "        if ((double)in->v%d[i] != row->features[i]) return \"features\";\n    }\n",
+            shape_count(&p->values[at].shape), limit_of(p, at), at, at);
+}
+
 static void write_features(FILE *f, const struct cells *c, int at, const struct program_value *v)
 {
     fprintf(f,
@@ -247,6 +272,8 @@ err c_write_cells(FILE *f, const char *name, const struct program *p, const stru
         if (v->primitive != PRIMITIVE_INPUT || !v->uses) continue;
         if (c->columns->count)
             write_read(f, c, i, v);
+        else if (v->is_ids)
+            write_ids_of_features(f, p, i);
         else
             write_features(f, c, i, v);
     }

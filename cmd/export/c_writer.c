@@ -301,8 +301,9 @@ void c_write_header(FILE *f, const struct c_model *m)
     fputs("/* What the model says of it:\n", f);
     for (int i = 0; i < p->output_count; i++) {
         const int64_t count = shape_count(&p->values[p->outputs[i].value].shape);
-        fprintf(f, " * %s: ret[%" PRId64 "] to ret[%" PRId64 "]\n", p->outputs[i].name, first,
-                first + count - 1);
+        fputs(" * ", f);
+        c_write_in_comment(f, p->outputs[i].name);
+        fprintf(f, ": ret[%" PRId64 "] to ret[%" PRId64 "]\n", first, first + count - 1);
         first += count;
     }
     fprintf(

@@ -14,6 +14,7 @@
 #include "cmd/export/c_writer.h"
 #include "cmd/export/onnx.h"
 #include "cmd/export/saved_model.h"
+#include "cmd/named_outputs.h"
 #include "cmd/out_file.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
@@ -26,6 +27,7 @@ static const char *const export_formats[] = {"c", "saved_model", "onnx", NULL};
 struct export_flags {
     struct restored_flags shared;
     const char *out;
+    struct strings outputs;
     int format; /* enum export_format */
     bool optimize, tables_beside, delta;
 };
@@ -43,6 +45,14 @@ static const struct field own_flags[] = {
      .offset = offsetof(struct export_flags, out),
      .help = "folder to write to, which is made where it is not there; or its URL (s3://, gs://, "
              "hdfs://, ...)"},
+    {.name = "outputs",
+     .type = FIELD_STRINGS,
+     .offset = offsetof(struct export_flags, outputs),
+     .fallback = "[]",
+     .count_max = PROGRAM_OUTPUTS_MAX,
+     .help = "heads or nodes that it says instead of all heads, by name, as dtrain predict takes "
+             "them; cells that only others read are not asked for: one tower of two is "
+             "--outputs=user"},
     {.name = "optimize",
      .type = FIELD_BOOL,
      .offset = offsetof(struct export_flags, optimize),
@@ -72,7 +82,8 @@ static void print_export_help(FILE *out)
     fputs("  dtrain export --checkpoint=CKPT --format=FORMAT --out=FOLDER [FLAGS] SPEC.json\n\n"
           "Writes the model as it predicts, for programs that know nothing of dtrain. What a\n"
           "client gives is a row of the data: each cell that columns are made of; or, without\n"
-          "columns, the numbers as they are stored. What predict says of it is what comes out.\n"
+          "columns, the numbers as they are stored. What predict says of it is what comes out; of\n"
+          "in_batch_logits, which compares rows of a batch, its two inputs.\n"
           "Dropout is left out, and images are cropped at the centre, as in evaluation. What\n"
           "cannot be exported names the node or the column, and why. The spec's data.eval (or\n"
           "data.train) is read for the names of its cells.\n\n"
@@ -113,11 +124,11 @@ static const char *identifier(const char *name, struct arena *arena)
 }
 
 /* Batches of one row: of their axes the first is the batch, whatever it is. */
-static err load(struct export *x, const char *path, struct arena *arena)
+static err load(struct export *x, const char *path)
 {
     const struct spec *spec = &x->model.spec;
     TRY(restored_model_load_spec(&x->model, &x->flags.shared, path));
-    TRY(program_check_ops(spec->model.nodes.at, spec->model.nodes.count, arena));
+    program_leave_blocks(spec->model.nodes.at, spec->model.nodes.count);
     if (!x->model.spec.data.eval.format.kind) restored_model_use_train(&x->model);
     x->model.spec.data.eval_batch_size = 1;
     TRY(restored_model_open(&x->model, true));
@@ -180,7 +191,7 @@ static err lower(struct export *x, struct arena *arena)
                                   .averages = x->model.session.restored.averages,
                                   .average_count = x->model.session.restored.average_count,
                                   .leaves_tables = x->flags.format != EXPORT_C};
-    TRY(program_lower(&x->program, x->model.session.graph));
+    TRY(program_lower(&x->program, x->model.session.graph, &x->flags.outputs));
     if (x->flags.optimize) x->folds = program_fold(&x->program);
     return find_cells(x, arena);
 }
@@ -330,12 +341,13 @@ static err export(struct export *x, int argc, char **argv, struct arena *arena)
     const struct restored_call call = {argc, argv, own_flags, sizeof x->flags};
     const char *path;
     TRY(restored_model_parse(&call, arena, &x->flags, &path));
+    TRY(named_outputs_split(&x->flags.outputs, "--outputs", PROGRAM_OUTPUTS_MAX, arena));
     if (strcmp(x->flags.out, "-") == 0 || !*x->flags.out)
         return fail(ERR_INPUT, "--out=%s: several files are written: name a folder", x->flags.out);
     if (!files_can_be_written(x->flags.out))
         return fail(ERR_INPUT, "--out=%s: nothing can be written there", x->flags.out);
     trim(x, arena);
-    TRY(load(x, path, arena));
+    TRY(load(x, path));
     TRY(lower(x, arena));
     x->name = identifier(x->model.spec.name, arena);
     return write_model(x, arena);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cmd/named_outputs.h"
 #include "core/ops/sparse/combine.h"
 #include "core/train/checkpoint/newest.h"
 #include "core/train/checkpoint/shard.h"
@@ -149,24 +150,30 @@ static int add_keyed(struct program *p, const char *name, const struct shape *sh
     return program_add(p, &table);
 }
 
+static err read_rows(const struct lowering *l, const struct param *param,
+                     const struct stored_table *table, struct reading *ret)
+{
+    struct arena *arena = l->program->arena;
+    if (!table->rows) return lower_refuse("its table has no rows yet");
+    if (table->rows > PROGRAM_TABLE_FLOATS_MAX / table->width)
+        return fail(ERR_INPUT,
+                    "cannot be exported: its table is [%" PRId64 ", %" PRId64 "], of which %" PRId64
+                    " numbers can be read into memory",
+                    table->rows, table->width, PROGRAM_TABLE_FLOATS_MAX);
+    ret->width = table->width;
+    ret->rows = arena_array(arena, (size_t)(table->rows * table->width), sizeof *ret->rows);
+    if (param->growth) ret->keys = arena_array(arena, (size_t)table->rows, sizeof *ret->keys);
+    return stored_table_read(table, &(struct stored_rows_taker){ret, take_rows});
+}
+
 static err read_table(struct lowering *l, const struct param *param, int *ret)
 {
     struct stored_table table;
     struct reading reading = {0};
     TRY(program_find_table(l->program, param->name, &table));
     if (l->program->leaves_tables) return leave_table(l, param, &table, ret);
-    if (!table.rows) return lower_refuse("its table has no rows yet");
-    if (table.rows > PROGRAM_TABLE_FLOATS_MAX / table.width)
-        return fail(ERR_INPUT,
-                    "cannot be exported: its table is [%" PRId64 ", %" PRId64 "], of which %" PRId64
-                    " numbers can be read into memory",
-                    table.rows, table.width, PROGRAM_TABLE_FLOATS_MAX);
+    TRY(read_rows(l, param, &table, &reading));
     const struct shape shape = {2, {table.rows, table.width}};
-    reading.width = table.width;
-    reading.rows = arena_array(l->program->arena, (size_t)shape_count(&shape), sizeof(float));
-    if (param->growth)
-        reading.keys = arena_array(l->program->arena, (size_t)table.rows, sizeof *reading.keys);
-    TRY(stored_table_read(&table, &(struct stored_rows_taker){&reading, take_rows}));
     if (param->growth)
         *ret = add_keyed(l->program, param->name, &shape, &reading);
     else
@@ -222,6 +229,23 @@ err lower_param(struct lowering *l, int param, int *ret)
     return p->ids ? read_table(l, p, ret) : read_dense(l, p, ret);
 }
 
+err lower_turned(struct lowering *l, int param, int *ret)
+{
+    const struct param *p = &l->node->param[param];
+    const char *name = arena_format(l->program->arena, "%s/turned", p->name);
+    struct stored_table table;
+    struct reading reading = {0};
+    TRY(program_find_table(l->program, p->name, &table));
+    TRY(read_rows(l, p, &table, &reading));
+    float *turned =
+        arena_array(l->program->arena, (size_t)(table.rows * table.width), sizeof *turned);
+    for (int64_t i = 0; i < table.rows; i++)
+        for (int64_t k = 0; k < table.width; k++)
+            turned[k * table.rows + i] = reading.rows[i * table.width + k];
+    *ret = lower_constant(l, name, &(struct shape){2, {table.width, table.rows}}, turned);
+    return OK;
+}
+
 int lower_shape(struct lowering *l, int x)
 {
     return program_reshape(l->program, x, &l->node->output.shape);
@@ -235,6 +259,17 @@ static err lower_nothing(struct lowering *l, int *ret)
     l->program->dropped++;
     return lower_input(l, 0, ret);
 }
+
+/* What it says of a row depends on the other rows of the batch, and a loss alone reads it: its
+ * inputs are said instead. */
+static err lower_comparison(struct lowering *l, int *ret)
+{
+    (void)l;
+    *ret = -1;
+    return OK;
+}
+
+static const char COMPARISON[] = "in_batch_logits";
 
 static const struct {
     const char *op;
@@ -261,6 +296,7 @@ static const struct {
     {"prelu", lower_layers},
     {"conv1d", lower_windows},
     {"conv2d", lower_windows},
+    {"conv2d_transpose", lower_windows},
     {"depthwise_conv2d", lower_windows},
     {"separable_conv2d", lower_windows},
     {"max_pool", lower_windows},
@@ -269,6 +305,8 @@ static const struct {
     {"linear", lower_sparse},
     {"mask", lower_sparse},
     {"indicator", lower_sparse},
+    {"sampled_logits", lower_sparse},
+    {COMPARISON, lower_comparison},
     {"dot_interaction", lower_vectors},
     {"factorization_machine", lower_vectors},
     {"matmul", lower_vectors},
@@ -319,49 +357,114 @@ static lowers *lowers_of(const char *op)
     return NULL;
 }
 
-err program_check_ops(const struct node_spec *nodes, int count, struct arena *arena)
+void program_leave_blocks(const struct node_spec *nodes, int count)
 {
     for (int i = 0; i < count; i++) {
-        const char *op = nodes[i].op.kind->object->name;
-        if (lowers_of(op)) continue;
-        return fail(ERR_INPUT, "%s (%s) cannot be exported: no format has this op",
-                    node_place(nodes, i, arena), op);
+        const struct variant *op = &nodes[i].op;
+        if (strcmp(op->kind->object->name, COMPARISON) == 0)
+            *(int64_t *)fields_at(op->kind->object, op->attributes, "block") = 0;
     }
-    return OK;
 }
 
 static err lower_node(struct lowering *l, int node)
 {
     l->node = &l->graph->nodes[node];
     const char *op = l->node->op->object.name;
-    const err e = lowers_of(op)(l, &l->of_node[node]);
+    lowers *of = lowers_of(op);
+    const err e = of ? of(l, &l->of_node[node]) : lower_refuse("no format has this op");
     return e ? fail_prefix(e, "node \"%s\" (%s)", l->node->name, op) : OK;
 }
 
+/* ---- what is said ---- */
+
+static err add_output(struct program *p, const char *name, int value)
+{
+    for (int i = 0; i < p->output_count; i++)
+        if (strcmp(p->outputs[i].name, name) == 0) return OK;
+    if (p->output_count == PROGRAM_OUTPUTS_MAX)
+        return fail(ERR_INPUT, "more than %d outputs cannot be exported", PROGRAM_OUTPUTS_MAX);
+    p->outputs[p->output_count++] = (struct said_value){name, value};
+    return OK;
+}
+
+/* -1: a column */
+static int node_of(const struct graph *graph, const struct tensor *output)
+{
+    for (int i = 0; i < graph->node_count; i++)
+        if (&graph->nodes[i].output == output) return i;
+    return -1;
+}
+
+static err add_node(struct lowering *l, int node)
+{
+    const struct graph *graph = l->graph;
+    l->node = &graph->nodes[node];
+    if (l->of_node[node] >= 0) return add_output(l->program, l->node->name, l->of_node[node]);
+    for (int i = 0; i < 2; i++) {
+        int value;
+        TRY(lower_input(l, i, &value));
+        TRY(add_output(l->program, l->node->input[i]->name, value));
+    }
+    return OK;
+}
+
 /* As predict says it */
-static void lower_head(struct lowering *l, const struct head *head)
+static err add_head(struct lowering *l, const struct head *head)
 {
     const enum prediction predicts = head->loss.loss->predicts;
+    const int node = node_of(l->graph, head->loss.logits);
     struct program *p = l->program;
-    int node = 0;
-    while (&l->graph->nodes[node].output != head->loss.logits) node++;
     int value = l->of_node[node];
-    if (predicts == PREDICTS_CLASS) value = program_one(p, PRIMITIVE_SOFTMAX, value);
-    if (predicts == PREDICTS_LOGIT) value = program_one(p, PRIMITIVE_SIGMOID, value);
+    if (value < 0) return add_node(l, node);
+    if (predicts == PREDICTS_LOGIT || head->loss.loss->is_each)
+        value = program_one(p, PRIMITIVE_SIGMOID, value);
+    else if (predicts == PREDICTS_CLASS)
+        value = program_one(p, PRIMITIVE_SOFTMAX, value);
     const char *what = predicts == PREDICTS_NUMBER  ? "values"
                        : predicts == PREDICTS_CLASS ? "probabilities"
                                                     : "probability";
     const char *name = head->name ? arena_format(p->arena, "%s/%s", head->name, what) : what;
-    p->outputs[p->output_count++] = (struct said_value){name, value};
+    return add_output(p, name, value);
 }
 
-err program_lower(struct program *p, const struct graph *graph)
+/* Nodes whose outputs somebody reads, when those that are said are marked: they are in order. */
+static void mark_inputs(const struct graph *graph, bool *is_read)
+{
+    for (int i = graph->node_count - 1; i >= 0; i--)
+        for (int k = 0; is_read[i] && k < graph->nodes[i].input_count; k++) {
+            const int node = node_of(graph, graph->nodes[i].input[k]);
+            if (node >= 0) is_read[node] = true;
+        }
+}
+
+static err lower_said(struct lowering *l, const struct named_output *said, int count)
+{
+    const struct graph *graph = l->graph;
+    bool *is_read = arena_array(l->program->arena, (size_t)graph->node_count, sizeof *is_read);
+    for (int i = 0; i < count; i++)
+        is_read[said[i].is_head ? node_of(graph, graph->heads[said[i].index].loss.logits)
+                                : said[i].index] = true;
+    mark_inputs(graph, is_read);
+    for (int i = 0; i < graph->node_count; i++)
+        if (is_read[i]) TRY(lower_node(l, i));
+    for (int i = 0; i < count; i++)
+        TRY(said[i].is_head ? add_head(l, &graph->heads[said[i].index])
+                            : add_node(l, said[i].index));
+    return OK;
+}
+
+err program_lower(struct program *p, const struct graph *graph, const struct strings *outputs)
 {
     struct lowering l = {.program = p, .graph = graph};
+    struct named_output said[PROGRAM_OUTPUTS_MAX];
+    int count = 0;
     l.of_node = arena_array(p->arena, (size_t)graph->node_count, sizeof *l.of_node);
     for (int i = 0; i < GRAPH_INPUTS_MAX; i++) l.of_input[i] = -1;
-    for (int i = 0; i < graph->node_count; i++) TRY(lower_node(&l, i));
-    for (int i = 0; i < graph->head_count; i++) lower_head(&l, &graph->heads[i]);
+    for (int i = 0; i < outputs->count; i++)
+        TRY(named_output_find(graph, outputs->at[i], &said[count++]));
+    for (int i = 0; i < graph->head_count && !outputs->count; i++)
+        said[count++] = (struct named_output){true, i};
+    TRY(lower_said(&l, said, count));
     program_count_uses(p);
     return OK;
 }

@@ -26,6 +26,8 @@ err lower_named(struct lowering *, int named, int *ret);
 err lower_weights(struct lowering *, int input, int *ret);
 /* A variable, or a table, whole */
 err lower_param(struct lowering *, int param, int *ret);
+/* A table, whole, and turned: [width, rows] */
+err lower_turned(struct lowering *, int param, int *ret);
 /* Of what no variable is, by a name of its own; several nodes may make it. */
 int lower_constant(struct lowering *, const char *name, const struct shape *, const float *data);
 err lower_refuse(const char *why); /* ERR_INPUT */

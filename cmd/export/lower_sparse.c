@@ -121,12 +121,26 @@ static err lower_indicator(struct lowering *l, int *ret)
     return OK;
 }
 
+/* All of them, as in an evaluation */
+static err lower_classes(struct lowering *l, int *ret)
+{
+    int weights, biases;
+    TRY(lower_input(l, 0, ret));
+    TRY(lower_turned(l, 0, &weights));
+    *ret = program_matmul(l->program, *ret, weights);
+    if (l->node->param_count < 2) return OK;
+    TRY(lower_turned(l, 1, &biases));
+    *ret = program_two(l->program, PRIMITIVE_ADD, *ret, biases);
+    return OK;
+}
+
 err lower_sparse(struct lowering *l, int *ret)
 {
     const char *op = l->node->op->object.name;
     if (strcmp(op, "embedding") == 0) return lower_embedding(l, ret);
     if (strcmp(op, "linear") == 0) return lower_linear(l, ret);
     if (strcmp(op, "indicator") == 0) return lower_indicator(l, ret);
+    if (strcmp(op, "sampled_logits") == 0) return lower_classes(l, ret);
     int ids;
     TRY(lower_input(l, 0, &ids));
     *ret = program_one(l->program, PRIMITIVE_PRESENT, ids);

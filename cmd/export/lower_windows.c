@@ -74,6 +74,73 @@ static err lower_depthwise(struct lowering *l, int x, int kernel, struct program
     return OK;
 }
 
+/* Zeros behind each pixel: [1, y, x, channels] to [1, y stride_y, x stride_x, channels] */
+static int spread(struct program *p, int x, const struct window2d *w)
+{
+    const struct shape from = p->values[x].shape;
+    const int64_t y = from.dim[1], columns = from.dim[2], channels = from.dim[3];
+    const int64_t wide = columns * w->stride_x;
+    struct program_value pad = {.primitive = PRIMITIVE_PAD, .input_count = 1};
+    pad.inputs[0] = program_reshape(p, x, &(struct shape){4, {1, y * columns, 1, channels}});
+    pad.shape = (struct shape){4, {1, y * columns, w->stride_x, channels}};
+    const int apart = program_add(p, &pad);
+    pad.inputs[0] = program_reshape(p, apart, &(struct shape){4, {1, y, 1, wide * channels}});
+    pad.shape = (struct shape){4, {1, y, w->stride_y, wide * channels}};
+    return program_reshape(p, program_add(p, &pad),
+                           &(struct shape){4, {1, y * w->stride_y, wide, channels}});
+}
+
+/* [y, x, filters, channels] to [y, x, channels, filters], with its last line and column first */
+static int turn_kernel(struct lowering *l, int kernel)
+{
+    const struct program_value k = l->program->values[kernel];
+    const int64_t places = k.shape.dim[0] * k.shape.dim[1], filters = k.shape.dim[2];
+    const int64_t channels = k.shape.dim[3];
+    const struct shape shape = {4, {k.shape.dim[0], k.shape.dim[1], channels, filters}};
+    float *turned = arena_array(l->program->arena, (size_t)shape_count(&k.shape), sizeof *turned);
+    for (int64_t i = 0; i < places; i++)
+        for (int64_t f = 0; f < filters; f++)
+            for (int64_t c = 0; c < channels; c++)
+                turned[(i * channels + c) * filters + f] =
+                    k.data[((places - 1 - i) * filters + f) * channels + c];
+    return lower_constant(l, arena_format(l->program->arena, "%s/turned", k.name), &shape, turned);
+}
+
+/* A convolution of the image that is spread by the strides, whose kernel is turned */
+static err lower_transposed(struct lowering *l, int x, int *ret)
+{
+    const struct window_spec spec = {.kernel = *lower_ints(l->node, "kernel_size"),
+                                     .strides = *lower_ints(l->node, "strides"),
+                                     .padding = lower_enum(l->node, "padding")};
+    const struct shape *out = &l->node->output.shape;
+    struct window2d w;
+    int kernel;
+    TRY(window_make(&spec, out, &w)); /* from the output to x */
+    TRY(lower_param(l, 0, &kernel));
+    struct program_value y = {
+        .primitive = PRIMITIVE_CONV2D, .input_count = 2, .groups = 1, .shape = *out};
+    y.inputs[0] = spread(l->program, x, &w);
+    y.inputs[1] = turn_kernel(l, kernel);
+    const struct shape *in = &l->program->values[y.inputs[0]].shape;
+    y.window = (struct window2d){.batch = 1,
+                                 .in_y = in->dim[1],
+                                 .in_x = in->dim[2],
+                                 .out_y = out->dim[1],
+                                 .out_x = out->dim[2],
+                                 .kernel_y = w.kernel_y,
+                                 .kernel_x = w.kernel_x,
+                                 .stride_y = 1,
+                                 .stride_x = 1,
+                                 .dilation_y = 1,
+                                 .dilation_x = 1,
+                                 .pad_top = w.kernel_y - 1 - w.pad_top,
+                                 .pad_left = w.kernel_x - 1 - w.pad_left};
+    y.window.pad_bottom = out->dim[1] + w.kernel_y - 1 - in->dim[1] - y.window.pad_top;
+    y.window.pad_right = out->dim[2] + w.kernel_x - 1 - in->dim[2] - y.window.pad_left;
+    *ret = program_add(l->program, &y);
+    return lower_layer_end(l, ret);
+}
+
 err lower_windows(struct lowering *l, int *ret)
 {
     const char *op = l->node->op->object.name;
@@ -84,6 +151,7 @@ err lower_windows(struct lowering *l, int *ret)
     if (strcmp(op, "max_pool") == 0) return lower_pool(l, PRIMITIVE_MAX_POOL, x, ret);
     if (strcmp(op, "avg_pool") == 0) return lower_pool(l, PRIMITIVE_AVG_POOL, x, ret);
     if (strcmp(op, "conv1d") == 0) return lower_conv1d(l, x, ret);
+    if (strcmp(op, "conv2d_transpose") == 0) return lower_transposed(l, x, ret);
     TRY(window_of(l->node, "kernel_size", true, &y.window));
     TRY(lower_param(l, 0, &kernel));
     y.inputs[0] = x;

@@ -8,7 +8,7 @@
 #include "cmd/out_file.h"
 #include "core/train/checkpoint/stored_table.h"
 
-enum { PATH_MAX_HERE = 4096 };
+enum { PATH_MAX_HERE = 4096, BESIDE_FLOATS_MIN = 1 << 16 /* of what is no table */ };
 
 struct writing_onnx {
     const struct program *program;
@@ -97,6 +97,21 @@ static int write_input(struct writing_onnx *w, const struct program_value *v)
     return onnx_reshape(&w->graph, x, dims, v->shape.rank);
 }
 
+/* Numbers that are in memory */
+static err write_constant(struct writing_onnx *w, const struct program_value *v, int *ret)
+{
+    const int64_t count = shape_count(&v->shape);
+    if (!w->data.file || count < BESIDE_FLOATS_MIN) {
+        *ret = onnx_constant(&w->graph, ONNX_FLOAT, &v->shape, v->data);
+        return OK;
+    }
+    *ret = onnx_constant_beside(&w->graph, &v->shape, w->data_name, w->offset);
+    w->offset += (uint64_t)count * sizeof *v->data;
+    if (fwrite(v->data, sizeof *v->data, (size_t)count, w->data.file) != (size_t)count)
+        return fail(ERR_IO, "%s: %s", w->data.path, strerror(errno));
+    return OK;
+}
+
 static err write_value(struct writing_onnx *w, int value, int *at)
 {
     const struct program_value *v = &w->program->values[value];
@@ -107,9 +122,8 @@ static err write_value(struct writing_onnx *w, int value, int *at)
         if (v->grows) write_keys(w, &w->keys_of[value]);
         return OK;
     }
-    if (v->primitive == PRIMITIVE_CONSTANT)
-        at[value] = onnx_constant(&w->graph, ONNX_FLOAT, &v->shape, v->data);
-    else if (v->primitive == PRIMITIVE_INPUT)
+    if (v->primitive == PRIMITIVE_CONSTANT) return write_constant(w, v, &at[value]);
+    if (v->primitive == PRIMITIVE_INPUT)
         at[value] = write_input(w, v);
     else
         at[value] = onnx_write_value(&w->graph, w->program, value, in,

@@ -10,7 +10,7 @@
 #include "core/graph/graph.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 
-enum { PROGRAM_INPUTS_MAX = 64 };
+enum { PROGRAM_INPUTS_MAX = 64, PROGRAM_OUTPUTS_MAX = 2 * HEADS_MAX };
 
 enum primitive {
     PRIMITIVE_INPUT,    /* numbers, or ids */
@@ -77,9 +77,9 @@ enum { PROGRAM_FLOATS_MAX = 8 << 20 };
 /* Those of a table that is read into memory */
 static const int64_t PROGRAM_TABLE_FLOATS_MAX = INT64_C(1) << 34;
 
-/* What a head says, named as predict names it */
+/* What a head or a node says, named as predict names it */
 struct said_value {
-    const char *name; /* "probabilities", "click/probability" */
+    const char *name; /* "probabilities", "click/probability", "user_vector" */
     int value;
 };
 
@@ -90,7 +90,7 @@ struct program {
     struct arena *arena;
     struct program_value *values;
     int count, room;
-    struct said_value outputs[HEADS_MAX];
+    struct said_value outputs[PROGRAM_OUTPUTS_MAX];
     int output_count;
     struct bundle *bundle;           /* constants come from it */
     struct newest *newest;           /* laid over it; NULL: nothing is */
@@ -121,12 +121,12 @@ struct row_key {
 };
 void program_sort_keys(struct row_key *, int64_t count); /* ids ascending */
 
-/* Before the graph is made for one row, which some ops refuse: ERR_INPUT names one that no format
- * has. */
-err program_check_ops(const struct node_spec *, int count, struct arena *);
-/* All heads of the graph, whose ops were checked, at the values of the checkpoint. ERR_INPUT names
- * the node that cannot be exported, and why. */
-err program_lower(struct program *, const struct graph *);
+/* Of the spec, before its graph is made for one row: of products with other rows of the batch their
+ * two inputs are said, whatever the blocks are in which these are compared. */
+void program_leave_blocks(const struct node_spec *, int count);
+/* What is named as --outputs names it, or all heads, at the values of the checkpoint. ERR_INPUT
+ * names the node that cannot be exported, and why. */
+err program_lower(struct program *, const struct graph *, const struct strings *outputs);
 /* Multiplications and additions of constants go into the kernel before them. Returns how many. */
 int program_fold(struct program *);
 /* A table of the checkpoint, with what is laid over it */

@@ -61,7 +61,7 @@ struct saving {
         struct tf_tensor handle;
     } * variables;
     int variable_count, *variable_of; /* [program->count] the first one of a value; -1: none */
-    struct named inputs[2][CELLS_MAX], outputs[2][HEADS_MAX]; /* of both signatures */
+    struct named inputs[2][CELLS_MAX], outputs[2][PROGRAM_OUTPUTS_MAX]; /* of both signatures */
     int input_count[2];
     struct tf_tensor file;
     int restore, init; /* nodes; -1: none */

@@ -49,7 +49,7 @@ class Refused(Exception):
 def run(*words, cwd):
     ended = subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, timeout=LIMIT_S, check=False)
     if ended.returncode:
-        raise Refused(ended.stderr.decode().strip().splitlines()[-1] if ended.stderr else f"ended with {ended.returncode}")
+        raise Refused(ended.stderr.decode().strip()[:1500] if ended.stderr else f"ended with {ended.returncode}")
     return ended.stdout
 
 
@@ -80,6 +80,11 @@ def day_lines(spec, draw):
     return [",".join(["click", *names])] + [",".join([str(i % 2), *(str(draw.randrange(1, 9)) for _ in names)]) for i in range(ROWS)]
 
 
+def comparisons(spec):
+    """Nodes that compare rows of a batch: their two inputs are exported"""
+    return [node for node in spec["model"] if isinstance(node, dict) and node.get("op") == "in_batch_logits"]
+
+
 def make_small(spec):
     """Of few rows: what begins behind many, blocks and lanes of a batch, ranks; a text is predicted from what it is trained on"""
     if spec["data"]["train"]["format"] == "text":
@@ -89,9 +94,8 @@ def make_small(spec):
             source.pop("take", None)
         if "lanes" in source:
             source["lanes"] = 4
-    for node in spec["model"]:
-        if isinstance(node, dict) and node.get("op") == "in_batch_logits":
-            node["block"] = 4
+    for node in comparisons(spec):
+        node["block"] = 4
     for metric in spec.get("metrics", []):
         if isinstance(metric, dict) and "k" in metric:
             metric["k"] = min(metric["k"], 2)
@@ -102,6 +106,7 @@ class Family:
         self.dtrain, self.folder, self.name = dtrain, folder, path.name
         spec = json.loads(path.read_text())
         self.data, self.heads = spec["data"], spec.get("heads", [])
+        self.words = spec["model"][0]["name"] if self.data["train"].get("order") == "skip_gram" else None
         if not self.data.get("columns") and self.data["train"]["format"] != "text" and not spec["model"][0].get("inputs"):
             spec["model"].insert(0, {"op": "clip", "name": "as_read", "min": -1e30, "max": 1e30})
         make_small(spec)
@@ -112,12 +117,14 @@ class Family:
         ends = [word for key, value in (("num_steps", "null"), ("epochs", "null"), ("daily", "false")) if key in spec["train"]
                 for word in ("--set", f"train.{key}={value}")]
         quick = ["--set", "data.train.take=400"] if spec["data"]["train"]["format"] in ("clicks", "text") else []
-        run(dtrain, *ends, *quick, "--set", "train.last_step=3", *([] if any(isinstance(node, dict) and node.get("op") == "in_batch_logits" for node in spec["model"]) else ["--set", "data.batch_size=4"]), "--set", "train.checkpoint_dir=run",
+        small = [] if comparisons(spec) else ["--set", "data.batch_size=4"]
+        run(dtrain, *ends, *quick, "--set", "train.last_step=3", *small, "--set", "train.checkpoint_dir=run",
             "--set", f"data.{part}.take={ROWS}" if part == "eval" else "seed=1", *self.more(spec), path.name, cwd=folder)
         source = spec["data"]["train"]
         file = source.get("file", source.get("features", "")).replace("*", "0")
         self.data_words = [f"--data={file}"] if part == "train" and file else []
-        self.wanted = self.predict("wanted.npy")
+        self.outputs = [name for node in comparisons(spec) for name in node["inputs"]]
+        self.wanted = self.predict("wanted.npy", *(f"--outputs={name}" for name in self.outputs))
         self.columns = [one for column in spec["data"].get("columns", []) for one in each_of(defined(column, spec))]
 
     @staticmethod
@@ -134,7 +141,8 @@ class Family:
 
     def place_of(self, output):
         """TensorFlow sorts outputs by name, and predict has them as the spec has its heads."""
-        return [head["name"] for head in self.heads].index(output.split("/")[0]) if self.heads else 0
+        names = self.outputs or [head["name"] for head in self.heads]
+        return names.index(output.split("/")[0]) if names else 0
 
     def export(self, form, *words):
         run(self.dtrain, "export", "--checkpoint=run", f"--format={form}", f"--out={form}", *words, *self.sets, self.name, cwd=self.folder)
@@ -154,8 +162,17 @@ class Family:
 
     def features(self):
         """Numbers as they are stored: what the node behind the input has, without its scale"""
+        if self.words:
+            return self.ids_of_words()
         read = self.predict("features.npy", "--outputs=as_read").astype(np.float64)
         return np.round((read - self.data.get("offset", 0)) / self.data.get("scale", 1), 3)
+
+    def ids_of_words(self):
+        """Which row of its table each word has"""
+        run(self.dtrain, "checkpoint", "rows", "run", f"{self.words}/embedding_weights", "table.csv", cwd=self.folder)
+        table = np.loadtxt(self.folder / "table.csv", delimiter=",", skiprows=1)
+        rows = self.predict("features.npy", f"--outputs={self.words}")
+        return np.array([[table[np.argmin(np.abs(table[:, 1:] - row).sum(axis=1)), 0]] for row in rows])
 
     def difference(self, said):
         said = np.asarray(said, np.float32).reshape(len(self.wanted), -1)

@@ -144,10 +144,10 @@ class Export(tool.ToolCase):
         subprocess.run([*CC, "-c", "-o", "c/a_model.o", "c/a_model.c"], cwd=self.folder, check=True)
         subprocess.run([*CXX, "-Wall", "-Werror", "-o", "c/user", "c/user.cc", "c/a_model.o", "-lm"], cwd=self.folder, check=True)
 
-    def predicted(self):
-        self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=p.csv")
+    def predicted(self, *outputs):
+        self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=p.csv", *(f"--outputs={name}" for name in outputs))
         with open(self.folder / "p.csv", encoding="utf-8") as file:
-            return [[float(value) for name, value in row.items() if name.startswith(("prob", "value"))]
+            return [[float(value) for name, value in row.items() if name.startswith(("prob", "value", *outputs))]
                     for row in csv.DictReader(file)]
 
     def assert_rows(self, lines, wanted):
@@ -184,8 +184,8 @@ class Rows(Export):
 
 
 class Cells(Rows):
-    def as_c(self, rows):
-        return ["{" + ", ".join(f".{name.replace('-', '_')} = {quoted(cell)}" for name, cell in zip(CELLS, row)) + "}"
+    def as_c(self, rows, names=tuple(CELLS)):
+        return ["{" + ", ".join(f".{name.replace('-', '_')} = {quoted(cell)}" for name, cell in zip(CELLS, row) if name in names) + "}"
                 for row in rows]
 
     def test_cells_and_ops_of_click_models(self):
@@ -263,17 +263,64 @@ class Cells(Rows):
         told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c")
         self.assertIn('node "steps" (gru): cannot be exported: its state is carried', told)
         self.assertFalse((self.folder / "c").exists())
-        towers = [*({"op": "embedding", "name": f"e_{name}", "inputs": [name], "dimension": 3} for name in ("job", "zone")),
-                  {"op": "in_batch_logits", "inputs": ["e_job", "e_zone"], "ids": "zone", "block": 4}]
+        self.assert_rows(self.compiled(self.as_c(self.rows[:1], ["tags"]), "--outputs=e"), self.predicted("e")[:1])  # before it
+        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c2", "--outputs=f")
+        self.assertIn('--outputs=f: no head and no node has this name', told)
         wide = [{"op": "indicator", "name": "each", "inputs": ["many"]}, {"op": "dense", "units": 1}]
         many = {"column": "hash", "name": "many", "source": "job", "buckets": 1025}
-        for model, data, loss, words in (
-                (towers, self.data, "softmax_cross_entropy", "model[2] (in_batch_logits) cannot be exported: no format has this op"),
-                (wide, {**self.data, "columns": [many]}, "sigmoid_cross_entropy",
-                 'node "each" (indicator): cannot be exported: it has more than 1024 ids')):
-            shutil.rmtree(self.folder / "run")
-            self.train(model, data, steps=1, loss=loss)
-            self.assertIn(words, self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c"))
+        shutil.rmtree(self.folder / "run")
+        self.train(wide, {**self.data, "columns": [many]}, steps=1)
+        told = self.run_bad("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c2")
+        self.assertIn('node "each" (indicator): cannot be exported: it has more than 1024 ids', told)
+        self.assertFalse((self.folder / "c2").exists())
+
+    def test_towers_are_said_where_rows_are_compared(self):
+        towers = [*({"op": "embedding", "name": f"e_{name}", "inputs": [name], "dimension": 3} for name in ("job", "zone")),
+                  {"op": "dense", "name": "user", "inputs": ["e_job"], "units": 4},
+                  {"op": "l2_normalize", "name": "item", "inputs": ["e_zone"]},
+                  {"op": "dense", "name": "what", "units": 4},
+                  {"op": "in_batch_logits", "inputs": ["user", "what"], "ids": "zone", "block": 5}]
+        self.train(towers, self.data, loss="softmax_cross_entropy")
+        wanted = self.predicted("user", "what")
+        self.assertGreater(max(wanted)[0] - min(wanted)[0], 0.1)
+        self.assert_rows(self.compiled(self.as_c(self.rows, ["job", "zone"])), wanted)
+        header = (self.folder / "c/a_model.h").read_text()
+        self.assertIn(" * user: ret[0] to ret[3]\n * what: ret[4] to ret[7]\n", header)
+        alone = self.compiled(self.as_c(self.rows, ["zone"]), "--outputs=item,what", folder="c2")
+        self.assert_rows(alone, self.predicted("item", "what"))
+        self.assertNotIn("*job;", (self.folder / "c2/a_model.h").read_text())
+        for form in ("saved_model", "onnx"):
+            self.run_ok("export", "spec.json", "--checkpoint=run", f"--format={form}", f"--out={form}")
+
+    def test_layers_of_many_classes_say_all_of_them(self):
+        draw = random.Random(2)
+        rows = [[draw.randrange(12), draw.randrange(9)] for _ in range(120)]
+        (self.folder / "rows.csv").write_text("word,y\n" + "".join(f"{word},{label}\n" for word, label in rows))
+        data = {**self.data, "columns": [{"column": "identity", "name": "word", "buckets": 12}]}
+        as_c = [f'{{.word = "{word}"}}' for word, _ in rows]
+        for loss, more in (("sampled_softmax", {}), ("nce", {"bias": False})):
+            shutil.rmtree(self.folder / "run", ignore_errors=True)
+            self.train([{"op": "embedding", "name": "e", "inputs": ["word"], "dimension": 5},
+                        {"op": "sampled_logits", "classes": 9, "sampled": 4, **more}], data, loss=loss)
+            wanted = self.predicted()
+            self.assertGreater(max(wanted)[0] - min(wanted)[0], 0.1)
+            self.assertEqual(len(wanted[0]), 9)
+            self.assert_rows(self.compiled(as_c, folder=f"c_{loss}"), wanted)
+            for form in ("saved_model", "onnx"):
+                self.run_ok("export", "spec.json", "--checkpoint=run", f"--format={form}", f"--out={loss}_{form}")
+
+    def test_words_of_a_text_are_ids(self):
+        draw = random.Random(6)
+        words = [draw.choice("abcdefgh") for _ in range(300)]
+        (self.folder / "text").write_text(" ".join(words))
+        source = {"format": "text", "file": "text", "unit": "words", "words": 6, "order": "skip_gram", "window": 1}
+        self.train([{"op": "embedding", "name": "e", "dimension": 4}, {"op": "dense", "units": 7}],
+                   {"train": source, "eval": {**source, "take": 50}, "batch_size": 20}, loss="softmax_cross_entropy")
+        said = self.compiled([f"{{.features = {{{id}}}}}" for id in range(7)])
+        self.assertEqual(sorted({tuple(float(f"{float(x):.4g}") for x in line.split()) for line in said}),
+                         sorted({tuple(float(f"{x:.4g}") for x in row) for row in self.predicted()}))
+        bad = self.compiled([f"{{.features = {{{id}}}}}" for id in ("7", "-2", "1.5", "NAN")], folder="c2")
+        self.assertEqual(bad, ["bad cell features"] * 4)
 
 
 class Sequences(Export):
@@ -431,6 +478,26 @@ class Images(Export):
         wanted = self.predicted()
         self.assert_rows(self.compiled(as_c), wanted)
         self.assert_rows(self.compiled(as_c, "--optimize", folder="c2"), wanted)
+
+    def test_transposed_convolutions(self):
+        draw = random.Random(8)
+        rows = [[draw.randrange(256) for _ in range(24)] for _ in range(40)]
+        text = "".join(f"{','.join(map(str, row))},{sum(row) % 3}\n" for row in rows)
+        (self.folder / "rows.csv").write_text(text)
+        source = {"format": "csv", "file": "rows.csv", "header": False, "label": -1}
+        model = [{"op": "reshape", "shape": [3, 4, 2]},
+                 {"op": "conv2d_transpose", "name": "a", "filters": 3, "kernel_size": 3, "strides": 2, "padding": "same", "activation": "relu"},
+                 {"op": "conv2d_transpose", "name": "b", "filters": 4, "kernel_size": [3, 2], "strides": [1, 2]},
+                 {"op": "batch_normalization"},
+                 {"op": "conv2d_transpose", "name": "c", "filters": 2, "kernel_size": 2, "strides": 3, "use_bias": False},
+                 {"op": "conv2d_transpose", "name": "d", "filters": 2, "kernel_size": 4},
+                 {"op": "max_pool", "pool_size": 4}, {"op": "dense", "name": "e", "units": 2}, {"op": "flatten"}, {"op": "dense", "units": 3}]
+        self.train(model, {"train": source, "eval": source, "batch_size": 8, "scale": 0.00392156863, "offset": -0.5}, loss="softmax_cross_entropy")
+        as_c = ["{.features = {" + ", ".join(map(str, row)) + "}}" for row in rows]
+        wanted = self.predicted()
+        self.assert_rows(self.compiled(as_c), wanted)
+        self.assert_rows(self.compiled(as_c, "--optimize", folder="c2"), wanted)
+        self.assert_rows(self.compiled(as_c, "--outputs=d", folder="c3"), self.predicted("d"))
 
 
 def fields(message):
@@ -591,6 +658,18 @@ class Onnx(Rows):
             self.assertEqual(data[offset:offset + length], listed(tensors[name], 9)[0])
         self.exported(out="apart")
         self.assertEqual([path.name for path in (self.folder / "apart").iterdir()], ["a_model.onnx"])
+
+    def test_layers_of_many_classes_lie_beside_too(self):
+        model = [{"op": "embedding", "name": "e", "inputs": ["zone"], "dimension": 8},
+                 {"op": "sampled_logits", "name": "s", "classes": 10000, "sampled": 4}]
+        self.train(model, {**self.data, "columns": self.COLUMNS}, loss="sampled_softmax", steps=1)
+        self.exported("--tables_beside=true")
+        floats = struct.unpack("<80072f", (self.folder / "m/a_model.onnx.data").read_bytes())
+        self.run_ok("checkpoint", "rows", "run", "s/weights", "rows_of.csv")
+        rows = [[float(x) for x in line.split(",")] for line in (self.folder / "rows_of.csv").read_text().splitlines()[1:]]
+        for i, *row in (rows[0], rows[1], rows[-1]):
+            for k, x in enumerate(row):
+                self.assertAlmostEqual(floats[72 + k * 10000 + int(i)], x, delta=1e-6)  # behind the 9 rows of zones
 
     def test_keys_of_tables_that_grow_ascend(self):
         shutil.copytree(program.FIXTURES / "saved_model", self.folder, dirs_exist_ok=True)

@@ -105,9 +105,13 @@ static err write_cell(const struct writing *w, int cell, enum content content)
     char *path = NULL, *text = NULL;
     int64_t left_out = 0;
     size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    if (!out || asprintf(&path, "%s/%s.%s.txt", w->folder, name, content_names[content]) < 0)
+    if (asprintf(&path, "%s/%s.%s.txt", w->folder, name, content_names[content]) < 0)
         return fail(ERR_MEMORY, "no memory for %s", name);
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) {
+        free(path);
+        return fail(ERR_MEMORY, "no memory for %s", name);
+    }
     err e = content == BOUNDARIES ? print_boundaries(c, w->buckets, out)
                                   : print_words(c, content == COUNTS, out, &left_out);
     if (fclose(out) && !e) e = fail(ERR_MEMORY, "no memory for %s", name);

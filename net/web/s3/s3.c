@@ -371,7 +371,9 @@ static char *list_parts(const struct multipart *u)
     for (int i = 0; i < u->count; i++)
         fprintf(out, "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>", i + 1, u->tags[i]);
     fputs("</CompleteMultipartUpload>", out);
-    return fclose(out) ? NULL : text;
+    if (fclose(out) == 0) return text;
+    free(text);
+    return NULL;
 }
 
 /* ret_status: of the answer; tries: grows by how often it was asked for */

@@ -4,8 +4,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/base/fingerprint.h"
 #include "core/base/log.h"
+#include "core/data/said_once.h"
 
 enum { LEFT_OUT_GROW = 64 };
 
@@ -64,14 +67,19 @@ bool bad_rows_are_allowed(const struct bad_rows *b)
     return b && (b->limit > 0 || b->share > 0);
 }
 
+static void show(const char *what)
+{
+    if (said_first(SAID_LEFT_OUT, fingerprint(what, strlen(what))))
+        log_line(LOG_WARNING, "row left out: %s", what);
+}
+
 err bad_rows_leave_out(struct bad_rows *b, err e)
 {
     char text[ERROR_TEXT_MAX];
     if (e != ERR_INPUT || !bad_rows_are_allowed(b)) return e;
     b->count++;
     const bool fits = b->share > 0 || b->count <= b->limit;
-    if (b->count <= BAD_ROWS_SHOWN && fits && !b->is_quiet)
-        log_line(LOG_WARNING, "row left out: %s", error_text());
+    if (b->count <= BAD_ROWS_SHOWN && fits && !b->is_quiet) show(error_text());
     if (fits) return left_out_add(&b->left_out);
     snprintf(text, sizeof text, "%s", error_text());
     return fail(e, "%lld rows are broken, \"bad_rows\" is %lld; the last: %s", (long long)b->count,
@@ -86,7 +94,8 @@ err bad_rows_end(const struct bad_rows *b, const char *name, int64_t rows)
         return fail(ERR_INPUT,
                     "%s: %lld of %lld rows are broken, more than the share \"bad_rows\" %g", name,
                     (long long)b->count, (long long)all, b->share);
-    log_line(LOG_WARNING, "%s: %lld of %lld rows are broken and left out", name,
-             (long long)b->count, (long long)all);
+    if (!b->is_ahead)
+        log_line(LOG_WARNING, "%s: %lld of %lld rows are broken and left out", name,
+                 (long long)b->count, (long long)all);
     return OK;
 }

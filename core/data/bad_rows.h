@@ -22,6 +22,7 @@ struct bad_rows {
     double share; /* above 0: of all rows, instead of limit; known when the last was read */
     struct left_out left_out;
     bool is_quiet; /* who counts them a second time says nothing */
+    bool is_ahead; /* others count them later, and say how many they were */
 };
 
 /* As the spec has it: 0, a number of rows, or below 1 a share of them. ERR_INPUT: neither. */
@@ -37,7 +38,7 @@ bool bad_rows_are_allowed(const struct bad_rows *); /* NULL: no */
 void bad_rows_keep(struct bad_rows *);
 
 /* What is wrong with one row: OK where the row may be left out, and the log says so of the first
- * few. Else the error, with how many there were; one that is no ERR_INPUT stays as it is. */
+ * few, once. Else the error, with how many there were; one that is no ERR_INPUT stays as it is. */
 err bad_rows_leave_out(struct bad_rows *, err);
 
 /* When all rows were read, of which these are sound: in the log, how many were not, if any.

@@ -14,6 +14,7 @@
 #include "core/data/files.h"
 #include "core/data/formats/label.h"
 #include "core/data/input.h"
+#include "core/data/said_once.h"
 #include "core/data/storage.h"
 
 enum { FILE_NAMES_MAX = 1100 }; /* for a person */
@@ -273,17 +274,25 @@ static bool is_empty(const struct parts *parts, const struct format_context *con
     return is_so || fail(ERR_INPUT, "%s", text) == OK;
 }
 
+/* Once, however many passes over them there are. */
+static void say_empty(const struct parts *parts)
+{
+    char shown[PATH_BYTES_MAX];
+    const char *first = path_shown(parts->files[0].at[parts->first_empty], shown);
+    const uint64_t which = fingerprint(first, strlen(first));
+    if (!said_first(SAID_WITHOUT_ROWS, fingerprint_join(which, (uint64_t)parts->empty))) return;
+    log_line(LOG_INFO, "%d of %d files have no row of data: %s%s", parts->empty, parts->count,
+             first, parts->empty > 1 ? " and others" : "");
+}
+
 /* Writers of many files leave some without rows; all of them are a mistake. */
 err parts_end(const struct parts *parts, int64_t rows)
 {
     char shown[PATH_BYTES_MAX];
-    const char *first = path_shown(parts->files[0].at[parts->first_empty], shown);
     if (rows == 0 && parts->count > 1)
         return fail(ERR_INPUT, "%s and %d more: no file has a row of data",
                     path_shown(parts->files[0].at[0], shown), parts->count - 1);
-    if (rows > 0 && parts->empty > 0)
-        log_line(LOG_INFO, "%d of %d files have no row of data: %s%s", parts->empty, parts->count,
-                 first, parts->empty > 1 ? " and others" : "");
+    if (rows > 0 && parts->empty > 0) say_empty(parts);
     return OK;
 }
 
@@ -584,12 +593,17 @@ static err next_good(struct chain *c, struct row *ret, bool *ret_found)
     return OK;
 }
 
+static void note_if_empty(const struct chain *c)
+{
+    if (c->now && !c->has_row) parts_note_empty(c->parts, c->parts->opened - 1);
+}
+
 /* Of all files */
 static err next_of_all(struct chain *c, struct row *ret, bool *ret_found)
 {
     TRY(next_good(c, ret, ret_found));
     while (!*ret_found && c->parts->opened < c->parts->count) {
-        if (c->now && !c->has_row) parts_note_empty(c->parts, c->parts->opened - 1);
+        note_if_empty(c);
         TRY(next_reader(c));
         TRY(next_good(c, ret, ret_found));
     }
@@ -616,6 +630,7 @@ static err check_labels(const struct chain *c)
 static err end_rows(const struct chain *c)
 {
     int64_t left;
+    note_if_empty(c);
     TRY(parts_end(c->parts, c->rows));
     if (c->reader.passed == 0) return check_labels(c);
     return c->rows == 0 ? OK : source_narrow(c->source, c->reader.name, c->rows, &left);

@@ -17,6 +17,8 @@ enum said_kind {
     SAID_NUMBER_NAME,
     SAID_LOST_WEIGHT,
     SAID_FAR_DEFAULT,
+    SAID_WITHOUT_ROWS,
+    SAID_LEFT_OUT,
     SAID_KINDS
 };
 

@@ -54,8 +54,9 @@ static void tell_end(struct followed *f)
     if (f->has_ended == a->has_ended) return;
     f->has_ended = a->has_ended;
     if (!f->has_ended) return;
-    log_line(LOG_INFO, "%s: the end (%s%s): %d files, %lld rows", a->pattern, a->folder,
-             a->source->end_marker, a->count, (long long)a->rows);
+    log_line(LOG_INFO, "%s: the end (%s%s): %d file%s, %lld row%s", a->pattern, a->folder,
+             a->source->end_marker, a->count, a->count == 1 ? "" : "s", (long long)a->rows,
+             a->rows == 1 ? "" : "s");
 }
 
 /* A push of every worker */

@@ -47,6 +47,7 @@ err each_row(const struct source_spec *source, const struct format_context *cont
     own.columns = NULL;
     own.bad_rows = &bad_rows;
     err e = bad_rows_begin(source->bad_rows, &bad_rows);
+    bad_rows.is_ahead = visitor->is_ahead;
     if (!e) e = parts_open_rows(source, &own, &parts, &reader);
     if (!e) {
         e = visit_all(source, reader, &bad_rows, visitor, arena, ret_name);

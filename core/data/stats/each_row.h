@@ -12,6 +12,7 @@ struct row_visitor {
     err (*check)(void *context, const struct row_reader *, const struct row *);
     err (*row)(void *context, const struct row_reader *, const struct row *);
     void *context;
+    bool is_ahead; /* the rows are read again, to train on: how many are left out is said then */
 };
 
 /* Those that skip and take leave. context->columns is not looked at. ERR_INPUT: rows without cells,

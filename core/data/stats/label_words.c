@@ -99,7 +99,7 @@ err label_words_measure(struct data_spec *data, const struct format_context *con
 {
     struct arena own = {0};
     struct word_counts words = {.max = LABEL_CLASSES_MAX};
-    const struct row_visitor visitor = {.row = add_row, .context = &words};
+    const struct row_visitor visitor = {.row = add_row, .context = &words, .is_ahead = true};
     const char *name;
     struct format_context later = *context;
     later.later_columns = &data->columns;

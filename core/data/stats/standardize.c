@@ -178,7 +178,7 @@ err standardize_measure(const struct source_spec *train, const struct format_con
 {
     struct arena own = {0};
     struct measuring m = {.context = context, .columns = columns, .arena = &own};
-    const struct row_visitor visitor = {begin, check_row, add_row, &m};
+    const struct row_visitor visitor = {begin, check_row, add_row, &m, .is_ahead = true};
     struct format_context later = *context;
     const char *name;
     later.later_columns = columns;

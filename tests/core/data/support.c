@@ -5,6 +5,7 @@
 #include "core/data/convert.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,22 @@ void source_open_ok(const char *json, struct dataset *ret)
     err e = source_open(json, ret);
     if (e) print_error("%s\n%s\n", json, error_text());
     assert_int_equal(e, OK);
+}
+
+void source_said(const char *source, char *text, size_t max)
+{
+    struct dataset d;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/said", folder_path());
+    const int kept = dup(STDERR_FILENO), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    dup2(file, STDERR_FILENO);
+    source_open_ok(source, &d);
+    dup2(kept, STDERR_FILENO);
+    const ssize_t bytes = pread(file, text, max - 1, 0);
+    text[bytes > 0 ? bytes : 0] = '\0';
+    dataset_close(&d);
+    close(kept);
+    close(file);
 }
 
 void assert_refused(const char *json, ...)

@@ -29,6 +29,9 @@ err source_open(const char *json, struct dataset *ret);
 err source_open_to_predict(const char *json, struct dataset *ret); /* labels need not be there */
 err source_open_to_train(const char *json, struct dataset *ret);   /* each cell must be somewhere */
 void source_open_ok(const char *json, struct dataset *ret);
+
+/* Standard error while it is read, in all. */
+void source_said(const char *json, char *text, size_t max);
 /* Opening fails with ERR_INPUT and a text that has every one of the parts (NULL ends). */
 void assert_refused(const char *json, ...) __attribute__((sentinel));
 

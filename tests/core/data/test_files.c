@@ -328,6 +328,38 @@ static void files_without_rows_add_none(void **state)
     }
 }
 
+/* Wherever they stand, the last one too, and whether or not they are opened; once. */
+static void how_many_files_have_no_row_is_said(void **state)
+{
+    static const char *const none[] = {"", "\n\n", "\xef\xbb\xbf", "  ", "y,x\n"};
+    static const char *const formats[] = {"csv", "jsonl"};
+    char name[16], files[64], source[512], expected[128], said[4096];
+    file_write_text("csv", "y,x\n1,2\n");
+    file_write_text("jsonl", "{\"y\": 1, \"x\": 2}\n");
+    for (size_t i = 0; i < 4 * 3 * 2 * 2 + 3 * 2; i++) { /* a header has csv alone */
+        const int is_first = i % 3 != 1, is_last = i % 3 != 0;
+        const char *format = formats[i / 24 % 2];
+        snprintf(name, sizeof name, "none-%zu", i);
+        snprintf(files, sizeof files, "%s%s%s'%s'%s%s%s", is_first ? "'" : "", is_first ? name : "",
+                 is_first ? "', " : "", format, is_last ? ", '" : "", is_last ? name : "",
+                 is_last ? "'" : "");
+        file_write_text(name, none[i < 48 ? i / 6 % 4 : 4]);
+        snprintf(source, sizeof source,
+                 "{'format': '%s', 'file': [%s], 'label': 'y', 'stream': '%s'}, "
+                 "'columns': [{'column': 'numeric', 'name': 'x'}], 'batch_size': 1",
+                 format, files, i / 3 % 2 ? "always" : "never");
+        snprintf(expected, sizeof expected,
+                 "%d of %d files have no row of data: ", is_first + is_last,
+                 is_first + is_last + 1);
+        source_said(source, said, sizeof said);
+        const char *at = strstr(said, expected);
+        assert_non_null(at);
+        assert_non_null(strstr(at, name));
+        source_said(source, said, sizeof said);
+        assert_null(strstr(said, "no row"));
+    }
+}
+
 static void all_files_without_rows_are_a_mistake(void **state)
 {
     file_write_text("a", "x,y\n");
@@ -405,6 +437,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(files_without_rows_add_none, folder_make, folder_remove),
+        cmocka_unit_test_setup_teardown(how_many_files_have_no_row_is_said, folder_make,
+                                        folder_remove),
         cmocka_unit_test_setup_teardown(all_files_without_rows_are_a_mistake, folder_make,
                                         folder_remove),
         cmocka_unit_test_setup_teardown(bytes_without_rows_are_passed_over_in_formats_without_text,

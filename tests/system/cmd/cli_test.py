@@ -553,6 +553,23 @@ class CommandLine(CommandCase):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
             file.write(text)
 
+    def test_what_is_left_out_is_said_once_however_many_passes_there_are(self):
+        """Means and words of labels are found before the rows are read to train on."""
+        self.write("rows.csv", "a,w,y\n1,cat,yes\nx,cat,no\n3,dog,yes\n4,dog,no\n")
+        self.write("none.csv", "a,w,y\n")
+        train = {"format": "csv", "file": "*.csv", "label": "y", "label_type": "word", "bad_rows": 1}
+        columns = [{"column": "numeric", "name": "a", "standardize": True, "default": "mean"}]
+        model = [{"op": "dense", "name": "o", "inputs": ["a"], "units": 2}]
+        self.write("once.json", json.dumps({"data": {"train": train, "columns": columns, "batch_size": 1}, "model": model,
+                                            "loss": "softmax_cross_entropy", "train": {"last_step": 1},
+                                            "optimizer": {"type": "gradient_descent", "learning_rate": 0.1}}))
+        for stream in ("never", "always"):
+            ended = self.run_dtrain("check", f'--set=data.train.stream="{stream}"', "once.json")
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            for said in ("1 of 2 files have no row of data: none.csv", 'row left out: rows.csv: line 3: column "a"',
+                         "1 of 4 rows are broken and left out"):
+                self.assertEqual(ended.stderr.count(said), 1, ended.stderr)
+
     def test_what_rows_do_not_decide_is_found_before_they_are_read(self):
         """All rows but the first are broken, or more than memory has: whoever reads on says that instead."""
         self.write("rows.csv", "a,b,y\n1,2,0\nx\n")

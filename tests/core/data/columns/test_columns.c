@@ -2,7 +2,6 @@
  * that are named by file, line and column. */
 #include "tests/core/data/support.h"
 
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -771,23 +770,6 @@ static void a_column_may_be_of_a_cell_that_no_row_has(void **state)
     dataset_close(&d);
 }
 
-/* Standard error while it is read, in all. */
-static void read_said(const char *source, char *text, size_t max)
-{
-    struct dataset d;
-    char path[4096];
-    snprintf(path, sizeof path, "%s/said", folder_path());
-    const int kept = dup(STDERR_FILENO), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
-    dup2(file, STDERR_FILENO);
-    source_open_ok(source, &d);
-    dup2(kept, STDERR_FILENO);
-    const ssize_t bytes = pread(file, text, max - 1, 0);
-    text[bytes > 0 ? bytes : 0] = '\0';
-    dataset_close(&d);
-    close(kept);
-    close(file);
-}
-
 static void a_header_may_lack_what_has_a_default(void **state)
 {
 #define TABLES(files, more, column)                                                                \
@@ -810,10 +792,10 @@ static void a_header_may_lack_what_has_a_default(void **state)
     }
     assert_ids(TABLES("['all', 'none']", ", 'missing': ['NA']", U ", " BOTH), "u", 5, 2,
                (int64_t[]){NO_ID, NO_ID});
-    read_said(TABLES("['none', 'none', 'all']", ", 'missing': ['?']", X), said, sizeof said);
+    source_said(TABLES("['none', 'none', 'all']", ", 'missing': ['?']", X), said, sizeof said);
     assert_null(strstr(said, "no \"x\"")); /* it is said above, of these files */
     file_write_text("nine", "x1,y\n1,0\n");
-    read_said(TABLES("['nine', 'nine']", "", X), said, sizeof said);
+    source_said(TABLES("['nine', 'nine']", "", X), said, sizeof said);
     assert_non_null(strstr(said, "nine: the header has no \"x\" (did you mean \"x1\"?)"));
     assert_null(strstr(strstr(said, "no \"x\"") + 1, "no \"x\""));
 }
@@ -938,16 +920,16 @@ static void numbers_that_are_left_out_are_said(void **state)
     "', 'source': 'features'"
     char said[4096];
     file_write_text("pairs", "0 1:1 3:1\n1 2:0.5 3:1\n1 1:2\n");
-    read_said(PAIRS("lost", "ids") "}]", said, sizeof said);
+    source_said(PAIRS("lost", "ids") "}]", said, sizeof said);
     assert_non_null(
         strstr(said, "pairs: line 2: column \"lost\": ids have numbers that are not 1"));
     assert_null(strstr(strstr(said, "not 1") + 1, "not 1"));
-    read_said(PAIRS("kept", "ids") ", 'weights': true}]", said, sizeof said);
+    source_said(PAIRS("kept", "ids") ", 'weights': true}]", said, sizeof said);
     assert_null(strstr(said, "not 1"));
-    read_said(PAIRS("some", "identity") ", 'buckets': 9, 'max': 2}]", said, sizeof said);
+    source_said(PAIRS("some", "identity") ", 'buckets': 9, 'max': 2}]", said, sizeof said);
     assert_non_null(strstr(said, "pairs: line 2: column \"some\""));
     file_write_text("pairs", "0 1:1 3:1\n1 2:1 3:1\n");
-    read_said(PAIRS("ones", "ids") "}]", said, sizeof said);
+    source_said(PAIRS("ones", "ids") "}]", said, sizeof said);
     assert_null(strstr(said, "not 1"));
 }
 

@@ -171,6 +171,7 @@ static void write_cross(FILE *f, const struct cells *c, const struct column_spec
 static err write_column(FILE *f, const struct cells *c, int column)
 {
     const struct column_spec *spec = cells_column(c, column);
+    if (cells_is(spec, "image")) return OK; /* its pixels are read as they are */
     if (cells_is(spec, "numeric"))
         write_numeric(f, c, spec, column);
     else if (cells_is(spec, "date"))
@@ -210,12 +211,23 @@ static void write_read_cross(FILE *f, const struct cells *c, int column, int at,
             column);
 }
 
+static void write_read_pixels(FILE *f, const struct cells *c, int at, int cell)
+{
+    fprintf(f, "    if (!row->%s) return ", c->members[cell]);
+    write_text(f, c->names[cell]);
+    fprintf(f,
+            ";\n    for (long i = 0; i < %" PRId64 "; i++)\n"
+            "        in->v%d[i] = (float)(%.17g * row->%s[i] + %.17g);\n",
+            shape_count(&c->pixels[cell]), at, c->data->scale, c->members[cell], c->data->offset);
+}
+
 static void write_read(FILE *f, const struct cells *c, int at, const struct program_value *v)
 {
     const int column = cells_column_named(c, v->name);
     const struct column_spec *spec = cells_column(c, column);
     if (cells_is(spec, "crossed")) return write_read_cross(f, c, column, at, v);
     const int cell = cells_of_column(c, spec);
+    if (c->pixels[cell].rank) return write_read_pixels(f, c, at, cell);
     const bool has_ids = v->is_ids || v->is_weights;
     fprintf(f, "    if (%s(&column%d, row->%s, %sin->v%d%s)) return ",
             has_ids ? "read_ids" : "read_numbers", column, c->members[cell],

@@ -60,15 +60,16 @@ int cells_named(const struct cells *c, const char *name)
     return text_find(c->names, c->count, name);
 }
 
-static const char *cell_of(const struct column_spec *spec)
+static const char *cell_of(const struct cells *c, const struct column_spec *spec)
 {
     const struct column_source *source = spec->column.attributes;
-    return source->cell ? source->cell : spec->name;
+    const bool is_cell = source->cell && !(c->takes_pixels && cells_is(spec, "image"));
+    return is_cell ? source->cell : spec->name;
 }
 
 int cells_of_column(const struct cells *c, const struct column_spec *spec)
 {
-    return cells_named(c, cell_of(spec));
+    return cells_named(c, cell_of(c, spec));
 }
 
 bool cells_crosses_words(const struct cells *c, const char *key)
@@ -146,16 +147,31 @@ static const char *member_of(const struct cells *c, const char *name)
 
 static err add_cell(struct cells *c, const char *name)
 {
-    if (cells_named(c, name) >= 0) return OK;
+    const int there = cells_named(c, name);
+    if (there >= 0 && c->pixels[there].rank)
+        return fail(ERR_INPUT, "its cell has the name of a column of images");
+    if (there >= 0) return OK;
     if (c->count == CELLS_MAX) return fail(ERR_INPUT, "more than %d cells", CELLS_MAX);
     c->members[c->count] = member_of(c, name);
     c->names[c->count++] = name;
     return OK;
 }
 
+static err add_pixels(struct cells *c, const struct column_spec *spec)
+{
+    const struct ints *size = cells_attribute(spec, "size");
+    const int64_t channels = *(const int64_t *)cells_attribute(spec, "channels");
+    if (cells_named(c, spec->name) >= 0)
+        return fail(ERR_INPUT, "another column reads a cell of its name");
+    TRY(add_cell(c, spec->name));
+    c->pixels[c->count - 1] = (struct shape){3, {size->at[0], size->at[size->count - 1], channels}};
+    return OK;
+}
+
 static err add_cells(struct cells *c, const struct column_spec *spec)
 {
-    if (!cells_is(spec, "crossed")) return add_cell(c, cell_of(spec));
+    if (c->takes_pixels && cells_is(spec, "image")) return add_pixels(c, spec);
+    if (!cells_is(spec, "crossed")) return add_cell(c, cell_of(c, spec));
     const struct strings *keys = cells_attribute(spec, "keys");
     for (int i = 0; i < keys->count; i++) {
         const int column = cells_column_named(c, keys->at[i]);
@@ -218,8 +234,15 @@ void cells_write_c_members(FILE *f, const struct cells *c)
     if (!c->columns->count)
         fprintf(f, "    double features[%" PRId64 "]; /* as they are stored */\n", c->features);
     for (int i = 0; i < c->count; i++) {
-        fprintf(f, "    const char *%s; /* the text of the cell \"", c->members[i]);
+        const struct shape *pixels = &c->pixels[i];
+        const char *type = pixels->rank ? "unsigned char" : "char";
+        fprintf(f, "    const %s *%s; /* the %s \"", type, c->members[i],
+                pixels->rank ? "pixels of" : "text of the cell");
         c_write_in_comment(f, c->names[i]);
-        fputs("\"; empty: none */\n", f);
+        if (pixels->rank)
+            fprintf(f, "\", [%" PRId64 ", %" PRId64 ", %" PRId64 "] */\n", pixels->dim[0],
+                    pixels->dim[1], pixels->dim[2]);
+        else
+            fputs("\"; empty: none */\n", f);
     }
 }

@@ -16,8 +16,10 @@ struct cells {
     struct strings reader;          /* all names of the rows' cells */
     const char *names[CELLS_MAX];   /* that columns read */
     const char *members[CELLS_MAX]; /* as C calls them */
+    struct shape pixels[CELLS_MAX]; /* [y, x, channel] of an image that is called as its column */
     int count;
-    int64_t features;           /* stored numbers of a row */
+    bool takes_pixels; /* of images; otherwise their cells are files, as those of the data */
+    int64_t features;  /* stored numbers of a row */
     bool is_read[COLUMNS_MAX];  /* columns, by index: somebody looks at them */
     bool is_input[COLUMNS_MAX]; /* and the model does, not a cross alone */
     struct arena *arena;

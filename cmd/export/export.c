@@ -79,26 +79,29 @@ static void print_export_help(FILE *out)
     struct arena arena = {0};
     const struct object flags =
         restored_model_flags_with(own_flags, sizeof(struct export_flags), &arena);
-    fputs("  dtrain export --checkpoint=CKPT --format=FORMAT --out=FOLDER [FLAGS] SPEC.json\n\n"
-          "Writes the model as it predicts, for programs that know nothing of dtrain. What a\n"
-          "client gives is a row of the data: each cell that columns are made of; or, without\n"
-          "columns, the numbers as they are stored. What predict says of it is what comes out; of\n"
-          "in_batch_logits, which compares rows of a batch, its two inputs.\n"
-          "Dropout is left out, and images are cropped at the centre, as in evaluation. What\n"
-          "cannot be exported names the node or the column, and why. The spec's data.eval (or\n"
-          "data.train) is read for the names of its cells.\n\n"
-          "c: a row of NAME_predict has the text of each cell, as it stands in the file, but of\n"
-          "times that have a format of their own ISO 8601, or seconds since 1970.\n"
-          "saved_model: signature serving_default takes each cell as a tensor of its name, words\n"
-          "as strings, numbers as float64, as are times (seconds since 1970), ids as int64;\n"
-          "values of a list beside each other, of a cell with a separator as the text that stands\n"
-          "in the file. Empty texts, NaN and -1 are cells without a value. parse_example takes\n"
-          "serialized Examples of the same cells.\n"
-          "onnx: an input is called as its column, float64 numbers of its cell, or int64 ids, -1\n"
-          "where there is none. Words are hashed, looked up and crossed by the client.\n\n"
-          "The rows of one table: dtrain checkpoint rows. What nodes say of rows: dtrain predict\n"
-          "--outputs.\n\n",
-          out);
+    fputs(
+        "  dtrain export --checkpoint=CKPT --format=FORMAT --out=FOLDER [FLAGS] SPEC.json\n\n"
+        "Writes the model as it predicts, for programs that know nothing of dtrain. What a\n"
+        "client gives is a row of the data: each cell that columns are made of; or, without\n"
+        "columns, the numbers as they are stored. What predict says of it is what comes out; of\n"
+        "in_batch_logits, which compares rows of a batch, its two inputs.\n"
+        "Dropout is left out, and images are cropped at the centre, as in evaluation. What\n"
+        "cannot be exported names the node or the column, and why. The spec's data.eval (or\n"
+        "data.train) is read for the names of its cells.\n\n"
+        "c: a row of NAME_predict has the text of each cell, as it stands in the file, but of\n"
+        "times that have a format of their own ISO 8601, or seconds since 1970.\n"
+        "saved_model: signature serving_default takes each cell as a tensor of its name, words\n"
+        "as strings, numbers as float64, as are times (seconds since 1970), ids as int64;\n"
+        "values of a list beside each other, of a cell with a separator as the text that stands\n"
+        "in the file. Empty texts, NaN and -1 are cells without a value. parse_example takes\n"
+        "serialized Examples of the same cells.\n"
+        "onnx: an input is called as its column, float64 numbers of its cell, or int64 ids, -1\n"
+        "where there is none. Words are hashed, looked up and crossed by the client.\n"
+        "Of columns of images the client gives the pixels, decoded and of the column's size, as\n"
+        "bytes [y, x, channel] under the column's name; in Examples as one text of these bytes.\n\n"
+        "The rows of one table: dtrain checkpoint rows. What nodes say of rows: dtrain predict\n"
+        "--outputs.\n\n",
+        out);
     flags_help(out, &flags);
     arena_free(&arena);
 }
@@ -156,17 +159,6 @@ static void mark_input(struct cells *c, int column)
     mark(c, column);
 }
 
-static err refuse_images(const struct cells *c)
-{
-    for (int i = 0; i < c->columns->count; i++)
-        if (c->is_read[i] && cells_is(cells_column(c, i), "image"))
-            return fail(ERR_INPUT,
-                        "column \"%s\" cannot be exported: no format decodes images; a model whose "
-                        "data are pixels (a format raw, records or idx) can be",
-                        cells_column(c, i)->name);
-    return OK;
-}
-
 static err find_cells(struct export *x, struct arena *arena)
 {
     const struct program *p = &x->program;
@@ -179,7 +171,7 @@ static err find_cells(struct export *x, struct arena *arena)
         else
             x->cells.features = shape_count(&v->shape);
     }
-    TRY(refuse_images(&x->cells));
+    x->cells.takes_pixels = true;
     return cells_find(&x->cells);
 }
 
@@ -307,6 +299,17 @@ static void report_times(const struct export *x)
     if (*before == ',') putchar('\n');
 }
 
+/* Images that nobody but the client decodes */
+static void report_images(const struct export *x)
+{
+    const struct cells *c = &x->cells;
+    for (int i = 0; i < c->count; i++)
+        if (c->pixels[i].rank)
+            printf("of \"%s\" the pixels are given, [%" PRId64 ", %" PRId64 ", %" PRId64
+                   "] from 0 to 255\n",
+                   c->names[i], c->pixels[i].dim[0], c->pixels[i].dim[1], c->pixels[i].dim[2]);
+}
+
 static void report(const struct export *x)
 {
     const struct program *p = &x->program;
@@ -323,6 +326,7 @@ static void report(const struct export *x)
     printf("\n");
     if (x->flags.format == EXPORT_ONNX) report_left(x);
     report_times(x);
+    report_images(x);
 }
 
 /* Keys of a bucket have no "//". */

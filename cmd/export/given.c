@@ -41,7 +41,8 @@ static void want_cell(const struct finding_given *f, const struct column_spec *s
     const struct column_source *source = spec->column.attributes;
     const bool splits = given_separator(spec, f->of_texts);
     const int cell = cells_of_column(f->cells, spec);
-    want(f, cell, splits ? GIVEN_TEXT : type_of(spec));
+    const bool is_image = f->cells->pixels[cell].rank;
+    want(f, cell, is_image ? GIVEN_PIXELS : splits ? GIVEN_TEXT : type_of(spec));
     f->to->is_list[cell] |= !splits && source->max > 1 && !f->of_texts;
     f->to->is_time[cell] |= cells_is(spec, "date");
 }

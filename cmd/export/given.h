@@ -6,8 +6,8 @@
 
 #include "cmd/export/cells.h"
 
-/* A text can be read as a number, and a number as a whole one. */
-enum given { GIVEN_WHOLE, GIVEN_NUMBER, GIVEN_TEXT };
+/* A text can be read as a number, and a number as a whole one; pixels are read as such alone. */
+enum given { GIVEN_WHOLE, GIVEN_NUMBER, GIVEN_TEXT, GIVEN_PIXELS, GIVEN_COUNT };
 
 struct given_cells {
     enum given types[CELLS_MAX];

@@ -119,9 +119,17 @@ static int write_seconds(struct onnx_graph *g, const struct cells *c,
     return scaled(g, c, with_double(g, "Add", with_double(g, "Mul", x, a->scale), a->offset));
 }
 
+static int write_pixels(struct onnx_graph *g, const struct cells *c, const struct column_spec *spec)
+{
+    const struct shape *pixels = &c->pixels[cells_of_column(c, spec)];
+    const struct shape shape = {4, {1, pixels->dim[0], pixels->dim[1], pixels->dim[2]}};
+    return scaled(g, c, onnx_cast(g, ONNX_DOUBLE, onnx_input(g, spec->name, ONNX_UINT8, &shape)));
+}
+
 int onnx_write_column(struct onnx_graph *g, const struct cells *c, int column, int64_t max)
 {
     const struct column_spec *spec = cells_column(c, column);
+    if (cells_is(spec, "image")) return write_pixels(g, c, spec);
     if (cells_is(spec, "numeric")) return write_numeric(g, c, spec);
     if (cells_is_seconds(spec)) return write_seconds(g, c, spec);
     if (cells_is(spec, "bucketized")) return write_bucketized(g, c, spec, max);

@@ -6,7 +6,7 @@
 #include "core/base/proto.h"
 #include "core/graph/tensor.h"
 
-enum onnx_type { ONNX_FLOAT = 1, ONNX_INT64 = 7, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
+enum onnx_type { ONNX_FLOAT = 1, ONNX_UINT8 = 2, ONNX_INT64 = 7, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
 enum { ONNX_NAME_MAX = 24 };
 
 /* Fields of a GraphProto, in the order in which they come */

@@ -188,7 +188,10 @@ static void write_given(struct saving *s, int signature, struct tf_tensor *ret)
         return;
     }
     for (int i = 0; i < s->cells->count; i++) {
-        const struct shape shape = {1 + s->given.given.is_list[i], {-1, -1}};
+        const struct shape *pixels = &s->cells->pixels[i];
+        const struct shape shape =
+            pixels->rank ? (struct shape){4, {-1, pixels->dim[0], pixels->dim[1], pixels->dim[2]}}
+                         : (struct shape){1 + s->given.given.is_list[i], {-1, -1}};
         ret[i] = tf_placeholder(g, s->given.types[i], &shape);
         add_input(s, 0, s->cells->names[i], s->given.types[i], &shape, ret[i]);
     }

@@ -62,8 +62,10 @@ static err check_column(const struct column_spec *spec)
 
 err tf_cells_open(struct tf_cells *t, struct tf_graph *g, const struct cells *c)
 {
-    static const enum tf_type types[] = {
-        [GIVEN_WHOLE] = TF_INT64, [GIVEN_NUMBER] = TF_DOUBLE, [GIVEN_TEXT] = TF_STRING};
+    static const enum tf_type types[GIVEN_COUNT] = {[GIVEN_WHOLE] = TF_INT64,
+                                                    [GIVEN_NUMBER] = TF_DOUBLE,
+                                                    [GIVEN_TEXT] = TF_STRING,
+                                                    [GIVEN_PIXELS] = TF_UINT8};
     t->cells = c;
     given_find(c, has_texts(c), &t->given);
     for (int i = 0; i < c->count; i++) t->types[i] = types[t->given.types[i]];
@@ -85,6 +87,23 @@ static struct tf_tensor time_of(struct tf_graph *g, struct tf_tensor x)
     return tf_select(g, TF_DOUBLE, is_none, tf_double(g, NAN), tf_cast(g, TF_INT64, TF_DOUBLE, x));
 }
 
+/* As it is in Examples */
+static enum tf_type example_type(const struct tf_cells *t, int cell)
+{
+    if (t->types[cell] == TF_UINT8) return TF_STRING;
+    if (t->types[cell] != TF_DOUBLE) return t->types[cell];
+    return t->given.is_time[cell] ? TF_INT64 : TF_FLOAT;
+}
+
+static struct tf_tensor pixels_of(struct tf_graph *g, struct tf_tensor bytes,
+                                  const struct shape *pixels)
+{
+    const struct tf_tensor x = tf_node(g, "DecodeRaw", &bytes, 1);
+    tf_attr_type(g, "out_type", TF_UINT8);
+    return tf_reshape(g, TF_UINT8, x,
+                      (const int64_t[]){-1, pixels->dim[0], pixels->dim[1], pixels->dim[2]}, 4);
+}
+
 void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_tensor serialized,
                        struct tf_tensor *ret)
 {
@@ -98,9 +117,7 @@ void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_t
     inputs[at++] = tf_texts(g, t->cells->names, count, true);
     inputs[at++] = tf_texts(g, NULL, 0, true); /* ragged keys */
     for (int i = 0; i < count; i++) {
-        types[i] = t->types[i] != TF_DOUBLE ? t->types[i]
-                   : t->given.is_time[i]    ? TF_INT64
-                                            : TF_FLOAT;
+        types[i] = example_type(t, i);
         shapes[i] = (struct shape){t->given.is_list[i], {-1}};
         inputs[at++] = types[i] == TF_FLOAT   ? tf_float(g, NAN)
                        : types[i] == TF_INT64 ? tf_int64(g, t->given.is_time[i] ? INT64_MIN : -1)
@@ -115,7 +132,8 @@ void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_t
     tf_attr_shapes(g, "dense_shapes", shapes, count);
     for (int i = 0; i < count; i++) ret[i] = (struct tf_tensor){parsed.node, i};
     for (int i = 0; i < count; i++)
-        ret[i] = t->given.is_time[i] && types[i] == TF_INT64
+        ret[i] = t->types[i] == TF_UINT8 ? pixels_of(g, ret[i], &t->cells->pixels[i])
+                 : t->given.is_time[i] && types[i] == TF_INT64
                      ? time_of(g, ret[i])
                      : tf_cast(g, types[i], t->types[i], ret[i]);
 }
@@ -545,6 +563,8 @@ struct tf_tensor tf_write_column(const struct tf_cells *t, struct tf_graph *g, i
     if (cells_is(spec, "crossed"))
         return side_by_side(g, write_cross(t, g, spec, given), max, false);
     const int cell = cells_of_column(t->cells, spec);
+    if (t->types[cell] == TF_UINT8)
+        return scaled(t, g, tf_cast(g, TF_UINT8, TF_DOUBLE, given[cell]));
     struct values v = values_of(t, g, cell, separator_of(t->cells, spec), given[cell]);
     drop_no_ids(g, spec, &v);
     if (cells_is(spec, "numeric")) return write_numeric(t, g, spec->column.attributes, &v);

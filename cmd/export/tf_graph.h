@@ -10,6 +10,7 @@ enum tf_type {
     TF_FLOAT = 1,
     TF_DOUBLE = 2,
     TF_INT32 = 3,
+    TF_UINT8 = 4,
     TF_STRING = 7,
     TF_INT64 = 9,
     TF_BOOL = 10,

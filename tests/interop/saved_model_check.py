@@ -3,7 +3,8 @@ against what `dtrain predict` says of it: by cells, by serialized Examples, and 
 
     python3 saved_model_check.py DTRAIN FOLDER [--flag of export ...]
 
-FOLDER has spec.json, its data.eval a CSV file with a label or JSON lines, and the checkpoint of a run in FOLDER/run.
+FOLDER has spec.json, its data.eval a CSV file with a label, JSON lines, or TFRecords of images that have the size of their
+columns, and the checkpoint of a run in FOLDER/run.
 """
 import csv
 import json
@@ -18,8 +19,24 @@ import tensorflow as tf
 NEAR = 1e-5
 
 
-def read_rows(folder, source):
+def images_of(folder, spec):
+    """Pixels by the names of their columns"""
+    columns = [column for column in spec["data"]["columns"] if column["column"] == "image"]
+    rows = {column["name"]: [] for column in columns}
+    for record in tf.data.TFRecordDataset(str(folder / spec["data"]["eval"]["file"])):
+        features = tf.train.Example.FromString(record.numpy()).features.feature
+        for column in columns:
+            (cell,) = features[column.get("source", column["name"])].bytes_list.value
+            decoded = np.frombuffer(cell, np.uint8) if column.get("raw") else tf.io.decode_png(cell).numpy()
+            rows[column["name"]].append(decoded.reshape([column["size"], column["size"], -1]))
+    return rows
+
+
+def read_rows(folder, spec):
     """Cells by their names, or numbers without columns"""
+    source = spec["data"]["eval"]
+    if source["format"] == "tfrecord":
+        return images_of(folder, spec), None
     with open(folder / source["file"], encoding="utf-8") as file:
         if source["format"] == "jsonl":
             lines = [json.loads(line) for line in file]
@@ -42,6 +59,8 @@ def value_of(cell, kind):
 
 
 def values_of(cells, spec):
+    if len(spec.shape) == 4:
+        return cells
     if len(spec.shape) == 1:
         return [value_of(cell, spec.dtype) for cell in cells]
     most = max(len(cell) for cell in cells)
@@ -52,6 +71,9 @@ def example(cells, inputs, times, row):
     features = {}
     for name, spec in inputs.items():
         cell = cells[name][row]
+        if len(spec.shape) == 4:
+            features[name] = tf.train.Feature(bytes_list=tf.train.BytesList(value=[cell.tobytes()]))
+            continue
         values = [value_of(x, spec.dtype) for x in (cell if isinstance(cell, list) else [cell])]
         if name in times and spec.dtype == tf.float64:
             if values[0] == values[0]:
@@ -95,7 +117,6 @@ def main():
     dtrain, folder, *flags = sys.argv[1:]
     folder, dtrain = pathlib.Path(folder), str(pathlib.Path(dtrain).resolve())
     spec = json.loads((folder / "spec.json").read_text())
-    source = spec["data"]["eval"]
     with tempfile.TemporaryDirectory() as out:
         out = pathlib.Path(out)
         print(subprocess.run([dtrain, "export", "spec.json", "--checkpoint=run", "--format=saved_model", f"--out={out}/m",
@@ -105,7 +126,7 @@ def main():
         loaded = tf.saved_model.load(str(path))
         serve = loaded.signatures["serving_default"]
         inputs = serve.structured_input_signature[1]
-        cells, stored = read_rows(folder, source)
+        cells, stored = read_rows(folder, spec)
         if cells is None:
             feeds = {"features": stored.reshape([-1, *inputs["features"].shape[1:]]).astype(np.float32)}
         else:

@@ -3,11 +3,13 @@ import base64
 import json
 import random
 import struct
+import subprocess
 import zlib
 
 import made
 import program
 import tool
+from export_test import CC
 from made import field, varint
 from serve_test import NOT_BUILT_IN, Server
 
@@ -40,6 +42,21 @@ def spec(train, columns, **more):
             "train": {"mode": "sync", "last_step": STEPS, "checkpoint_dir": "run", "log_every_steps": 1}, **more}
 
 
+MAIN = """#include <stdio.h>
+#include "images.h"
+int main(void)
+{
+    const images_row rows[4] = {%s}, none = {0};
+    float said[images_OUTPUTS];
+    for (int i = 0; i < 4; i++) {
+        images_predict(&rows[i], said);
+        for (int k = 0; k < images_OUTPUTS; k++) printf("%%.9g ", said[k]);
+        printf("\\n");
+    }
+    puts(images_bad_cell(&none));
+    return 0;
+}
+"""
 COLUMN = {"column": "image", "name": "image", "source": "image/encoded", "size": SIDE}
 RECORDS = {"format": "tfrecord", "label": "image/class/label"}
 
@@ -113,7 +130,7 @@ class Images(tool.ToolCase):
         self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stdout + ended.stderr)
         return ended.stderr
 
-    def test_a_model_predicts_serves_and_is_not_exported(self):
+    def test_a_model_predicts_serves_and_is_exported_to_read_pixels(self):
         for name, column, cells in [("files", COLUMN, [png(image, SIDE, SIDE) for image in self.images[:4]]),
                                     ("raw", {**COLUMN, "raw": True}, self.images[:4])]:
             (self.folder / "spec.json").write_text(json.dumps(spec({**RECORDS, "file": name}, [column])))
@@ -124,9 +141,36 @@ class Images(tool.ToolCase):
             for got, row in zip(self.served(f"{name}_run", cells), wanted, strict=True):
                 for a, b in zip(got["probabilities"], row, strict=True):
                     self.assertAlmostEqual(a, b, delta=1e-5)
-            for form in ("c", "onnx", "saved_model"):
-                self.assertIn("no format decodes images", self.run_bad("export", f"--checkpoint={name}_run", f"--format={form}",
-                                                                       f"--out={form}", "spec.json"))
+            for form in ("onnx", "saved_model"):
+                told = self.run_ok("export", f"--checkpoint={name}_run", f"--format={form}", f"--out={name}_{form}", "spec.json")
+                self.assertIn('of "image" the pixels are given, [8, 8, 3] from 0 to 255\n', told)
+            for said, row in zip(self.compiled(name), wanted, strict=True):
+                for a, b in zip(said, row, strict=True):
+                    self.assertAlmostEqual(a, b, delta=1e-5)
+
+    def test_a_cell_of_an_export_is_not_called_as_its_image(self):
+        column = {"column": "hash", "name": "file", "source": "image", "buckets": 9}
+        told = spec({**RECORDS, "file": "named"}, [COLUMN, column])
+        told["model"] = [*told["model"][:-1], {"op": "embedding", "name": "e", "inputs": ["file"], "dimension": 2},
+                         {"op": "concat", "inputs": ["flatten", "e"]}, told["model"][-1]]
+        rows = [record({"image/encoded": png(image, SIDE, SIDE), "image": b"x", "image/class/label": label})
+                for image, label in zip(self.images, self.labels, strict=True)]
+        (self.folder / "named").write_bytes(b"".join(rows))
+        (self.folder / "spec.json").write_text(json.dumps(told))
+        self.assertEqual(self.dtrain("spec.json").returncode, 0)
+        self.assertIn('column "file" (hash) cannot be exported: its cell has the name of a column of images',
+                      self.run_bad("export", "--checkpoint=run", "--format=c", "--out=c", "spec.json"))
+
+    def compiled(self, name):
+        """What the exported source says of the first four images; without pixels a row is bad"""
+        self.run_ok("export", f"--checkpoint={name}_run", "--format=c", f"--out={name}_c", "spec.json")
+        folder = self.folder / f"{name}_c"
+        rows = ", ".join("{.image = (const unsigned char[]){" + ", ".join(map(str, image)) + "}}" for image in self.images[:4])
+        (folder / "main.c").write_text(MAIN % rows)
+        subprocess.run([*CC, "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", "main", "main.c", "images.c", "-lm"], cwd=folder, check=True)
+        told = subprocess.run(["./main"], cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()
+        self.assertEqual(told.pop(), "image")
+        return [[float(word) for word in line.split()] for line in told]
 
     def test_a_few_bytes_of_a_client_are_no_large_images(self):
         """Of one colour they are a thousand times smaller; and what stands in a context is of every row."""

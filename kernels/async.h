@@ -10,6 +10,8 @@
 
 struct inlet;     /* where a batch comes to the device while it works on another */
 struct recording; /* queued work that can be done again */
+struct mark;      /* a place among copies, which somebody waits for */
+enum mark_of { MARK_UPLOADS, MARK_DOWNLOADS };
 
 /* A part of what lies in an inlet, and where in the device's memory it is wanted. Bytes. */
 struct inlet_part {
@@ -31,6 +33,21 @@ struct async {
     void (*upload_pinned)(struct device *, void *device_memory, const void *host, size_t bytes);
     void (*download_pinned)(struct device *, void *host, const void *device_memory, size_t bytes);
 
+    /* The same beside the queue: it begins when all that is queued now is done, and what is queued
+     * later sees it once it follows a mark that was set behind it. */
+    void (*upload_beside)(struct device *, void *device_memory, const void *host, size_t bytes);
+
+    /* A mark is set behind the uploads beside the queue, or the downloads, that are queued now,
+     * again as often as one likes. What is queued after it follows a mark waits for it there.
+     * Awaited, it says that all before it are there, while what was queued later continues; false:
+     * the device failed. In a recording, replays set a mark of downloads, and follow one of uploads
+     * as it was set last before each. */
+    err (*mark_open)(struct device *, struct mark **ret);
+    void (*mark_close)(struct device *, struct mark *); /* NULL is fine */
+    void (*mark_set)(struct device *, struct mark *, enum mark_of);
+    void (*mark_follow)(struct device *, struct mark *);
+    bool (*mark_await)(struct device *, struct mark *);
+
     /* An inlet takes `bytes` of the device and as many of the host. */
     err (*inlet_open)(struct device *, size_t bytes, struct inlet **ret);
     void (*inlet_close)(struct device *, struct inlet *); /* NULL is fine */
@@ -43,9 +60,9 @@ struct async {
     void (*inlet_take)(struct device *, struct inlet *, const struct inlet_part *, int count);
 
     /* What is queued from here to record_end() is noted and not done: kernels, copies within the
-     * device, and download_pinned. Nothing may wait or take memory meanwhile. NULL: this device
-     * records nothing. An error of record_end() says why nothing came of it; the device is as if
-     * nothing had been queued. */
+     * device, download_pinned and marks. Nothing may wait or take memory meanwhile. NULL: this
+     * device records nothing. An error of record_end() says why nothing came of it; the device is
+     * as if nothing had been queued. */
     err (*record)(struct device *);
     err (*record_end)(struct device *, struct recording **ret);
     /* Queued: all of it, on the memory that it was recorded with. */

@@ -61,8 +61,8 @@ enum precision {
 struct gpu_options {
     int index; /* in gpu_list */
     enum precision precision;
-    /* Every call waits for its end, and memory is of the host too: slow. An error names the very
-     * kernel, and tests look at what it wrote. */
+    /* Every call waits for its end, and the host reaches the device's memory: slow. An error names
+     * the very kernel, and tests look at what it wrote. */
     bool is_watched;
     /* No library of NVIDIA's is used, even where it is there: kernels of our own do all. */
     bool is_bare;

@@ -7,8 +7,8 @@
  * workers that were in step get out of it. So a node's gradients are not cut then. */
 unsigned overlap_of_step(const struct overlap_step *s)
 {
-    const bool exchanges =
-        !s->is_alone && s->parts != PARTS_NEVER && !s->has_towers && !s->is_mirrored;
+    const bool travels = !s->is_alone && s->parts != PARTS_NEVER && !s->has_towers;
+    const bool exchanges = travels && !s->is_mirrored;
     const bool can_leave = exchanges ? !s->is_looked_at : s->is_mirrored && s->mirror_lets_leave;
     const bool is_simple = !s->sums_batches && !s->has_rows && !s->has_inlet;
     unsigned plan = 0;
@@ -16,6 +16,8 @@ unsigned overlap_of_step(const struct overlap_step *s)
     if (exchanges && s->is_sync) plan |= OVERLAP_WITHIN_NODE;
     if (exchanges && is_simple && s->knows_next_batch) plan |= OVERLAP_SPECULATE;
     if (can_leave && !s->clips && !s->has_towers) plan |= OVERLAP_BACKWARD;
+    if (plan & OVERLAP_BACKWARD && s->is_mirrored && travels && !s->is_looked_at)
+        plan |= OVERLAP_ONWARD;
     return plan;
 }
 
@@ -59,6 +61,7 @@ const char *overlap_text(unsigned plan, char ret[OVERLAP_TEXT_MAX])
         "parts of pushes",
         "parts of values",
         "values behind their message",
+        "gradients onward as they come from the device",
     };
     int used = 0;
     ret[0] = '\0';

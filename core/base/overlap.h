@@ -31,7 +31,10 @@ enum {
     OVERLAP_GRADIENTS = 1 << 7,
     OVERLAP_VALUES = 1 << 8,
     OVERLAP_REST = 1 << 9,
-    OVERLAP_BITS = 10,
+    /* Of a step again. ONWARD: what has left a replica whose device has memory of its own travels
+     * on while the backward pass continues. */
+    OVERLAP_ONWARD = 1 << 10,
+    OVERLAP_BITS = 11,
 };
 
 /* When parts travel by themselves (--parts) */

@@ -18,7 +18,7 @@ struct pass {
     /* Before its nodes, whenever it is queued, which may be twice where it could not be recorded
      * after all; NULL: nothing */
     void (*begin)(void *);
-    plan_needed *needed; /* not recorded */
+    plan_needed *needed; /* of work that is recorded it may not wait, and is always the same */
     /* As plan_backward has it, and always the same function of the same context; what it queues is
      * part of the pass, and it may not wait. */
     finished_with *finished;

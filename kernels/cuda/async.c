@@ -1,4 +1,5 @@
-/* async.c - copies on streams of their own: batches that come in, gradients that go out.
+/* async.c - copies on streams of their own: batches and values that come in, gradients that go
+ * out.
  *
  * A stream keeps its order alone; events tell another where it stands. An event may be recorded
  * again as soon as everybody who waits for it has been queued.
@@ -11,6 +12,10 @@ struct inlet {
     void *host, *memory; /* pinned; of the device */
     size_t bytes;
     cudaEvent_t sent, taken;
+};
+
+struct mark {
+    cudaEvent_t event;
 };
 
 /* Not every driver can. */
@@ -37,7 +42,7 @@ static void unpin(struct device *d, void *host)
 {
     const struct cuda_state *state = d->state;
     cuda_select(d);
-    cuda_join_out(d);
+    cuda_join(d);
     if (!cuda_await_stream(d, state->stream) && state->is_silent) return;
     cuda_check(d, cudaHostUnregister(host), "cudaHostUnregister");
 }
@@ -58,21 +63,107 @@ static bool follow(struct device *d, cudaStream_t first, cudaEvent_t event, cuda
            cuda_check(d, cudaStreamWaitEvent(second, event, 0), "cudaStreamWaitEvent");
 }
 
-static void download_pinned(struct device *d, void *host, const void *device_memory, size_t bytes)
+/* A copy beside the queue, behind all that is in it now */
+static void copy_beside(struct device *d, struct beside *by, void *to, const void *from,
+                        size_t bytes, enum cudaMemcpyKind kind)
 {
     struct cuda_state *state = d->state;
     if (bytes == 0 || !cuda_may_queue(d)) return;
-    if (!follow(d, state->stream, state->computed, state->out)) return;
-    state->has_out = true;
-    cuda_check(d, cudaMemcpyAsync(host, device_memory, bytes, cudaMemcpyDeviceToHost, state->out),
-               "cudaMemcpyAsync");
+    if (!follow(d, state->stream, by->before, by->stream)) return;
+    by->is_used = true;
+    if (kind == cudaMemcpyHostToDevice) state->up.last = NULL; /* its mark is to come */
+    cuda_check(d, cudaMemcpyAsync(to, from, bytes, kind, by->stream), "cudaMemcpyAsync");
 }
 
-void cuda_join_out(struct device *d)
+static void download_pinned(struct device *d, void *host, const void *device_memory, size_t bytes)
+{
+    struct cuda_state *state = d->state;
+    copy_beside(d, &state->out, host, device_memory, bytes, cudaMemcpyDeviceToHost);
+}
+
+static void upload_beside(struct device *d, void *device_memory, const void *host, size_t bytes)
+{
+    struct cuda_state *state = d->state;
+    copy_beside(d, &state->up, device_memory, host, bytes, cudaMemcpyHostToDevice);
+}
+
+static void join(struct device *d, struct beside *by)
+{
+    const struct cuda_state *state = d->state;
+    if (by->is_used) by->is_used = !follow(d, by->stream, by->behind, state->stream);
+}
+
+void cuda_join(struct device *d)
 {
     struct cuda_state *state = d->state;
     if (state->is_silent) return; /* its queue may be full */
-    if (state->has_out) state->has_out = !follow(d, state->out, state->left, state->stream);
+    join(d, &state->up);
+    join(d, &state->out);
+}
+
+/* --- marks --- */
+
+static err open_event(cudaEvent_t *ret)
+{
+    return cuda_demand(cudaEventCreateWithFlags(ret, cudaEventDisableTiming),
+                       "cudaEventCreateWithFlags");
+}
+
+static err mark_open(struct device *d, struct mark **ret)
+{
+    struct mark *mark = calloc(1, sizeof *mark);
+    if (!mark) return fail(ERR_MEMORY, "no memory for a mark");
+    cuda_select(d);
+    const err e = open_event(&mark->event);
+    if (e)
+        free(mark);
+    else
+        *ret = mark;
+    return e;
+}
+
+static void mark_close(struct device *d, struct mark *mark)
+{
+    if (!mark) return;
+    cuda_select(d);
+    cuda_check(d, cudaEventDestroy(mark->event), "cudaEventDestroy");
+    free(mark);
+}
+
+/* One of a recording is known outside of it, too. */
+static void mark_set(struct device *d, struct mark *mark, enum mark_of of)
+{
+    struct cuda_state *state = d->state;
+    const unsigned flags =
+        state->recording.is_on ? cudaEventRecordExternal : cudaEventRecordDefault;
+    const struct beside *by = of == MARK_UPLOADS ? &state->up : &state->out;
+    if (!cuda_may_queue(d)) return;
+    if (of == MARK_UPLOADS) state->up.last = mark;
+    cuda_check(d, cudaEventRecordWithFlags(mark->event, by->stream, flags),
+               "cudaEventRecordWithFlags");
+}
+
+/* Behind the last one nothing is left to be joined. */
+static void mark_follow(struct device *d, struct mark *mark)
+{
+    struct cuda_state *state = d->state;
+    const unsigned flags = state->recording.is_on ? cudaEventWaitExternal : cudaEventWaitDefault;
+    if (!cuda_may_queue(d) ||
+        !cuda_check(d, cudaStreamWaitEvent(state->stream, mark->event, flags),
+                    "cudaStreamWaitEvent") ||
+        mark != state->up.last)
+        return;
+    if (state->recording.is_on)
+        state->recording.follows = mark;
+    else
+        state->up.is_used = false;
+}
+
+static bool mark_await(struct device *d, struct mark *mark)
+{
+    const struct cuda_state *state = d->state;
+    cuda_select(d);
+    return !state->failure && cuda_await_event(d, mark->event) && !state->failure;
 }
 
 /* --- inlets --- */
@@ -101,10 +192,8 @@ static void inlet_close(struct device *d, struct inlet *inlet)
 static err fill(struct device *d, size_t bytes, struct inlet *inlet)
 {
     inlet->bytes = bytes;
-    TRY(cuda_demand(cudaEventCreateWithFlags(&inlet->sent, cudaEventDisableTiming),
-                    "cudaEventCreateWithFlags"));
-    TRY(cuda_demand(cudaEventCreateWithFlags(&inlet->taken, cudaEventDisableTiming),
-                    "cudaEventCreateWithFlags"));
+    TRY(open_event(&inlet->sent));
+    TRY(open_event(&inlet->taken));
     TRY(cuda_demand(cudaHostAlloc(&inlet->host, bytes, cudaHostAllocDefault), "cudaHostAlloc"));
     TRY(d->kernels->allocate(d, bytes, &inlet->memory));
     return d->kernels->synchronize(d); /* it was cleared by another stream than writes it */
@@ -159,25 +248,38 @@ static void inlet_take(struct device *d, struct inlet *inlet, const struct inlet
 
 /* --- streams --- */
 
+static err open_stream(cudaStream_t *ret)
+{
+    return cuda_demand(cudaStreamCreateWithFlags(ret, cudaStreamNonBlocking),
+                       "cudaStreamCreateWithFlags");
+}
+
+static err open_beside(struct beside *by)
+{
+    TRY(open_stream(&by->stream));
+    TRY(open_event(&by->before));
+    return open_event(&by->behind);
+}
+
+static void close_beside(struct beside *by)
+{
+    if (by->stream) (void)cudaStreamDestroy(by->stream);
+    if (by->before) (void)cudaEventDestroy(by->before);
+    if (by->behind) (void)cudaEventDestroy(by->behind);
+}
+
 err cuda_async_init(struct cuda_state *state)
 {
-    cudaStream_t *const streams[] = {&state->in, &state->out};
-    cudaEvent_t *const events[] = {&state->computed, &state->left};
-    for (int i = 0; i < 2; i++) {
-        TRY(cuda_demand(cudaStreamCreateWithFlags(streams[i], cudaStreamNonBlocking),
-                        "cudaStreamCreateWithFlags"));
-        TRY(cuda_demand(cudaEventCreateWithFlags(events[i], cudaEventDisableTiming),
-                        "cudaEventCreateWithFlags"));
-    }
-    return OK;
+    TRY(open_stream(&state->in));
+    TRY(open_beside(&state->up));
+    return open_beside(&state->out);
 }
 
 void cuda_async_fini(struct cuda_state *state)
 {
     if (state->in) (void)cudaStreamDestroy(state->in);
-    if (state->out) (void)cudaStreamDestroy(state->out);
-    if (state->computed) (void)cudaEventDestroy(state->computed);
-    if (state->left) (void)cudaEventDestroy(state->left);
+    close_beside(&state->up);
+    close_beside(&state->out);
 }
 
 /* Whoever watches each kernel wants nothing to go on beside it. */
@@ -188,6 +290,12 @@ void cuda_async_fill(struct cuda_state *state)
         .unpin = unpin,
         .upload_pinned = upload_pinned,
         .download_pinned = download_pinned,
+        .upload_beside = upload_beside,
+        .mark_open = mark_open,
+        .mark_close = mark_close,
+        .mark_set = mark_set,
+        .mark_follow = mark_follow,
+        .mark_await = mark_await,
         .inlet_open = inlet_open,
         .inlet_close = inlet_close,
         .inlet_room = inlet_room,

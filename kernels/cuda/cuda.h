@@ -52,10 +52,18 @@ struct cuda_state {
     bool is_watched;
     enum precision precision;
     cudaStream_t stream;
-    cudaStream_t in, out; /* copies beside it: of batches, of gradients */
-    cudaEvent_t computed,
-        left;                /* where `stream` was when `out` was told to follow; where `out` was */
-    bool has_out;            /* something was queued in `out` that nobody has waited for */
+    cudaStream_t in; /* copies beside it: of batches */
+    struct beside {  /* the same, of values and of gradients */
+        cudaStream_t stream;
+        cudaEvent_t before, behind; /* where the first stream was when this was told to follow, and
+                                       the other way round */
+        bool is_used;               /* something was queued that nobody has waited for */
+        const struct mark *last;    /* of `up`: behind all of it; NULL: none was set there yet */
+    } up, out;
+    struct {
+        bool is_on;
+        const struct mark *follows; /* the last of `up`, if what is recorded follows that */
+    } recording;
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];
     int next_staging;
@@ -124,8 +132,8 @@ void cuda_memory_fini(struct cuda_state *);
 /* Streams and events of async.c; fini takes half-made ones. */
 err cuda_async_init(struct cuda_state *);
 void cuda_async_fini(struct cuda_state *);
-/* What is queued next waits for the downloads that are under way. */
-void cuda_join_out(struct device *);
+/* What is queued next waits for what is under way in `up` and `out`. */
+void cuda_join(struct device *);
 
 /* See async.h. */
 err cuda_record(struct device *);

@@ -133,7 +133,7 @@ static err synchronize(struct device *d)
 {
     struct cuda_state *state = d->state;
     cuda_select(d);
-    cuda_join_out(d);
+    cuda_join(d);
     (void)cuda_await_stream(d, state->stream);
     return cuda_failure(state);
 }

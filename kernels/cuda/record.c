@@ -12,6 +12,7 @@
 
 struct recording {
     cudaGraphExec_t graph;
+    const struct mark *follows; /* NULL: no upload that was marked last */
 };
 
 /* A GPU that broke is no matter of the recording: synchronize() is to tell it too. */
@@ -25,20 +26,24 @@ static err keep_lost(struct cuda_state *state, err e)
  * whoever can do without a recording: synchronize() has yet to tell it. */
 err cuda_record(struct device *d)
 {
-    const struct cuda_state *state = d->state;
+    struct cuda_state *state = d->state;
     cuda_select(d);
-    cuda_join_out(d);
+    cuda_join(d);
     (void)cuda_await_stream(d, state->stream);
     if (state->failure) return fail(state->failure, "GPU %d failed before", state->index);
-    return cuda_demand(cudaStreamBeginCapture(state->stream, cudaStreamCaptureModeThreadLocal),
-                       "cudaStreamBeginCapture");
+    TRY(cuda_demand(cudaStreamBeginCapture(state->stream, cudaStreamCaptureModeThreadLocal),
+                    "cudaStreamBeginCapture"));
+    state->recording.is_on = true;
+    state->recording.follows = NULL;
+    return OK;
 }
 
 /* What failed while it was captured comes from here and not from synchronize(). */
 static err end_capture(struct device *d, cudaGraph_t *ret)
 {
     struct cuda_state *state = d->state;
-    cuda_join_out(d);
+    cuda_join(d);
+    state->recording.is_on = false;
     const cudaError_t status = cudaStreamEndCapture(state->stream, ret);
     if (status != cudaSuccess) *ret = NULL;
     TRY(keep_lost(state, cuda_failure(state)));
@@ -56,11 +61,13 @@ err cuda_record_end(struct device *d, struct recording **ret)
         e = cuda_demand(cudaGraphInstantiate(&recording->graph, graph, 0), "cudaGraphInstantiate");
     if (graph) (void)cudaGraphDestroy(graph);
     (void)cudaGetLastError(); /* a capture that was broken leaves one behind */
-    if (e)
+    if (e) {
         free(recording);
-    else
-        *ret = recording;
-    return e;
+        return e;
+    }
+    recording->follows = ((const struct cuda_state *)d->state)->recording.follows;
+    *ret = recording;
+    return OK;
 }
 
 void cuda_replay(struct device *d, const struct recording *recording)
@@ -68,7 +75,9 @@ void cuda_replay(struct device *d, const struct recording *recording)
     struct cuda_state *state = d->state;
     if (!cuda_may_queue(d)) return;
     if (!state->failure) state->queued.kernel = "one of a recording";
-    cuda_check(d, cudaGraphLaunch(recording->graph, state->stream), "cudaGraphLaunch");
+    if (cuda_check(d, cudaGraphLaunch(recording->graph, state->stream), "cudaGraphLaunch") &&
+        recording->follows && recording->follows == state->up.last)
+        state->up.is_used = false;
 }
 
 /* One that is under way is done first. */

@@ -204,6 +204,45 @@ static void what_cannot_be_pinned_is_no_failure(void **state)
     play(pin_in_vain);
 }
 
+/* ---- marks ---- */
+
+/* The first half is there while the second may still be on its way, queued or recorded. */
+static void mark_halves(struct scene *s)
+{
+    struct device *d = &s->d;
+    struct mark *first, *second;
+    struct recording *recording;
+    assert_int_equal(s->async->mark_open(d, &first), OK);
+    assert_int_equal(s->async->mark_open(d, &second), OK);
+    for (int round = 0; round < ROUNDS; round++) {
+        const float wanted = (float)round + 1;
+        set_all(s->to, -1);
+        d->kernels->fill(d, s->x, wanted, COUNT);
+        if (round == 1) assert_int_equal(s->async->record(d), OK);
+        for (int half = 0; half < 2 && round < 2; half++) {
+            float *at = s->x + half * COUNT / 2;
+            d->kernels->scale(d, at, 2, COUNT / 2);
+            s->async->download_pinned(d, s->to + half * COUNT / 2, at, BYTES / 2);
+            s->async->mark_set(d, half ? second : first, MARK_DOWNLOADS);
+        }
+        if (round == 1 && s->async->record_end(d, &recording)) fail_msg("%s", error_text());
+        if (round > 0) s->async->replay(d, recording);
+        assert_true(s->async->mark_await(d, first));
+        for (int i = 0; i < COUNT / 2; i++) assert_true(s->to[i] == 2 * wanted);
+        assert_true(s->async->mark_await(d, second));
+        assert_all(s->to, 2 * wanted);
+    }
+    s->async->recording_close(d, recording);
+    s->async->mark_close(d, first);
+    s->async->mark_close(d, second);
+    s->async->mark_close(d, NULL);
+}
+
+static void what_comes_down_is_awaited_piece_by_piece(void **state)
+{
+    play(mark_halves);
+}
+
 /* ---- recordings ---- */
 
 static void replay_some(struct scene *s)
@@ -307,6 +346,7 @@ int main(void)
         cmocka_unit_test(nothing_is_on_its_way_when_memory_is_unpinned),
         cmocka_unit_test(memory_that_is_mapped_for_reading_is_pinned_for_uploads_alone),
         cmocka_unit_test(what_cannot_be_pinned_is_no_failure),
+        cmocka_unit_test(what_comes_down_is_awaited_piece_by_piece),
         cmocka_unit_test(recorded_work_is_done_as_often_as_it_is_asked_for),
         cmocka_unit_test(recorded_work_keeps_its_place_among_other_work),
         cmocka_unit_test(what_was_queued_before_a_recording_is_no_part_of_it),

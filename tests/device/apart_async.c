@@ -66,6 +66,34 @@ static void download_pinned(struct device *d, void *host, const void *device_mem
     d->kernels->download(d, host, device_memory, bytes);
 }
 
+/* What comes down is there at once. */
+static err mark_open(struct device *d, struct mark **ret)
+{
+    *ret = malloc(1);
+    assert_non_null(*ret);
+    return OK;
+}
+
+static void mark_close(struct device *d, struct mark *mark)
+{
+    free(mark);
+}
+
+static void mark_set(struct device *d, struct mark *mark, enum mark_of of)
+{
+    assert_non_null(mark);
+}
+
+static void mark_follow(struct device *d, struct mark *mark)
+{
+    assert_non_null(mark);
+}
+
+static bool mark_await(struct device *d, struct mark *mark)
+{
+    return mark != NULL;
+}
+
 static err inlet_open(struct device *d, size_t bytes, struct inlet **ret)
 {
     struct inlet *inlet = calloc(1, sizeof *inlet);
@@ -122,6 +150,12 @@ void apart_fill_async(struct kernels *table)
         .unpin = unpin,
         .upload_pinned = upload_pinned,
         .download_pinned = download_pinned,
+        .upload_beside = upload_pinned,
+        .mark_open = mark_open,
+        .mark_close = mark_close,
+        .mark_set = mark_set,
+        .mark_follow = mark_follow,
+        .mark_await = mark_await,
         .inlet_open = inlet_open,
         .inlet_close = inlet_close,
         .inlet_room = inlet_room,

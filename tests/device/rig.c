@@ -85,6 +85,67 @@ static void open_device(struct rig *r, enum place place)
     r->device.kernels = &r->in_turn;
 }
 
+/* ---- what is handed on ---- */
+
+static bool await(void *context, int ps, struct range range)
+{
+    return true;
+}
+
+static bool takes(void *context)
+{
+    return true;
+}
+
+static size_t bytes_of(const struct rig *r, int64_t numbers)
+{
+    return (size_t)numbers * number_bytes((enum number)r->spec.train.wire);
+}
+
+static void leave(void *context, int ps, struct range range)
+{
+    struct handed *h = context;
+    struct rig *r = h->rig;
+    if (r->meanwhile) r->meanwhile(r, h->worker, ps);
+    const char *window = (const char *)r->gradients[ps][h->worker];
+    if (range.begin == 0) h->numbers[ps] = 0; /* of a step that failed */
+    assert_int_equal(range.begin, h->numbers[ps]);
+    h->at[ps] = realloc(h->at[ps], bytes_of(r, range.end));
+    assert_non_null(h->at[ps]);
+    memcpy(h->at[ps] + bytes_of(r, range.begin), window + bytes_of(r, range.begin),
+           bytes_of(r, range_count(range)));
+    h->numbers[ps] = range.end;
+    h->times++;
+}
+
+void rig_check_handed(const struct rig *r, int worker)
+{
+    const struct handed *h = &r->handed[worker];
+    for (int ps = 0; ps < r->ps_count; ps++)
+        if (h->numbers[ps])
+            assert_memory_equal(h->at[ps], r->gradients[ps][worker], bytes_of(r, h->numbers[ps]));
+}
+
+/* Of a step that ends well it is all or nothing. */
+static void end_handed(struct rig *r, int worker)
+{
+    struct handed *h = &r->handed[worker];
+    rig_check_handed(r, worker);
+    for (int ps = 0; ps < r->ps_count; ps++) {
+        if (h->numbers[ps])
+            assert_int_equal(h->numbers[ps], r->session[worker].layout->moved_floats[ps]);
+        h->numbers[ps] = 0;
+    }
+}
+
+static const struct exchange *open_exchange(struct rig *r, int worker)
+{
+    struct handed *h = &r->handed[worker];
+    *h = (struct handed){.rig = r, .worker = worker};
+    h->to = (struct exchange){await, leave, await, takes, h};
+    return r->device.is_separate ? &h->to : NULL;
+}
+
 /* All workers of the run share the device, as on a host with one GPU. */
 static void open_session(struct rig *r, int worker)
 {
@@ -95,6 +156,7 @@ static void open_session(struct rig *r, int worker)
         .workers = r->workers,
         .ps_count = r->ps_count,
         .batches_per_push = r->scene->batches_per_push,
+        .exchange = open_exchange(r, worker),
         .number = (enum number)r->spec.train.wire,
         .value_number = (enum number)r->spec.train.wire_values,
     };
@@ -134,7 +196,10 @@ void rig_open(struct rig *r, const struct scene *scene, enum place place)
 
 void rig_close(struct rig *r)
 {
-    for (int w = 0; w < r->workers; w++) session_close(&r->session[w]);
+    for (int w = 0; w < r->workers; w++) {
+        session_close(&r->session[w]);
+        for (int ps = 0; ps < r->ps_count; ps++) free(r->handed[w].at[ps]);
+    }
     for (int ps = 0; ps < r->ps_count; ps++) {
         store_close(&r->store[ps]);
         free(r->values[ps]);
@@ -154,6 +219,7 @@ static void step_worker(struct rig *r, int worker, struct tape *tape)
     struct session *s = &r->session[worker];
     double loss;
     if (session_step(s, &loss) || session_hand_over(s)) fail_msg("%s", error_text());
+    end_handed(r, worker);
     tape_add(tape, &loss, sizeof loss);
     tape_add(tape, &s->clip.norm, sizeof s->clip.norm);
     for (int i = 0; i < s->graph->metric_count; i++) {

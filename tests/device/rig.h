@@ -36,6 +36,16 @@ struct scene {
 /* IN_TURN: a GPU that does nothing beside its queue */
 enum place { ON_CPU, APART, ON_GPU, IN_TURN };
 
+/* What has been handed on of a worker's gradients in this step, as it was then */
+struct handed {
+    struct rig *rig;
+    int worker;
+    struct exchange to;
+    char *at[RIG_PS_MAX];
+    int64_t numbers[RIG_PS_MAX];
+    int times; /* in all steps */
+};
+
 struct rig {
     const struct scene *scene;
     enum place place;
@@ -46,6 +56,8 @@ struct rig {
     struct session session[RIG_WORKERS_MAX];
     struct store store[RIG_PS_MAX];
     float *values[RIG_PS_MAX], *gradients[RIG_PS_MAX][RIG_WORKERS_MAX];
+    struct handed handed[RIG_WORKERS_MAX];               /* of a device with memory of its own */
+    void (*meanwhile)(struct rig *, int worker, int ps); /* as some of it is; NULL: nothing */
     float *shown[RIG_PS_MAX]; /* to workers, what values are rounded to; NULL: themselves */
 };
 
@@ -55,6 +67,8 @@ void rig_close(struct rig *); /* nothing of the device is left in use */
 
 /* A step of every worker and its update: losses, norms, metrics, gradients, values. */
 void rig_step(struct rig *, int64_t step, struct tape *);
+/* What has been handed on in this step was final. */
+void rig_check_handed(const struct rig *, int worker);
 /* Loss, metrics and predictions over the evaluation set, by the first worker. */
 void rig_evaluate(struct rig *, struct tape *);
 

@@ -268,8 +268,10 @@ static void a_system_that_pins_nothing_is_no_failure(void **state)
 
 static void let_leave(struct rig *r, int step)
 {
-    for (int w = 0; w < r->workers; w++)
+    for (int w = 0; w < r->workers; w++) {
         assert_true(mirror_lets_leave(&r->session[w].replica.mirror));
+        assert_true(r->handed[w].times >= step * r->ps_count); /* and travel on */
+    }
 }
 
 static void gradients_of_all_workers_leave_while_backward_goes_on(void **state)

@@ -36,6 +36,7 @@ static struct emulated_work difference(const struct emulated_work *end,
         end->recorded - begin->recorded, end->up - begin->up,
         end->down - begin->down,         end->within - begin->within,
         end->bytes_up - begin->bytes_up, end->bytes_down - begin->bytes_down,
+        end->serial - begin->serial,     end->bytes_serial - begin->bytes_serial,
         end->waits - begin->waits,
     };
 }
@@ -48,8 +49,9 @@ static const struct counted {
     {                                                                                              \
 #name, offsetof(struct emulated_work, name)                                                \
     }
-    COUNTED(kernels), COUNTED(recordings), COUNTED(recorded),   COUNTED(up),    COUNTED(down),
-    COUNTED(within),  COUNTED(bytes_up),   COUNTED(bytes_down), COUNTED(waits),
+    COUNTED(kernels), COUNTED(recordings),   COUNTED(recorded), COUNTED(up),
+    COUNTED(down),    COUNTED(within),       COUNTED(bytes_up), COUNTED(bytes_down),
+    COUNTED(serial),  COUNTED(bytes_serial), COUNTED(waits),
 #undef COUNTED
 };
 
@@ -176,9 +178,13 @@ static void a_step_alone_does_no_more_than_it_must(void **state)
                                         .within = 3,
                                         .bytes_up = 62856,
                                         .bytes_down = 16,
+                                        .serial = 2,
+                                        .bytes_serial = 16,
                                         .waits = 3});
 }
 
+/* One of the waits is for what is handed on first. Of what crosses only sums and a count wait for
+ * kernels, and kernels for them. */
 static void a_worker_of_a_cluster_does_no_more_in_a_step_than_it_must(void **state)
 {
     const struct scene mlp = {scene_mlp_momentum.spec, 1, 2, 1};
@@ -186,12 +192,14 @@ static void a_worker_of_a_cluster_does_no_more_in_a_step_than_it_must(void **sta
           &(struct emulated_work){.kernels = 4,
                                   .recordings = 1,
                                   .recorded = 18,
-                                  .up = 3,
+                                  .up = 5,
                                   .down = 5,
                                   .within = 3,
                                   .bytes_up = 399304,
                                   .bytes_down = 336472,
-                                  .waits = 4});
+                                  .serial = 3,
+                                  .bytes_serial = 24,
+                                  .waits = 5});
 }
 
 /* ---- tables, and towers ---- */

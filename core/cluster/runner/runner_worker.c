@@ -53,7 +53,7 @@ static err step(struct runner_worker *w, const struct action_compute *a)
     runner_worker_trace_asked(w, a->step);
     trace_end(trace, SPAN_HOOKS, 0, before_ns);
     runner_worker_use_speculation(w);
-    w->lending.is_computing = w->session.replica.exchange != NULL;
+    w->lending.is_computing = w->session.replica.exchange || w->session.overlap & OVERLAP_ONWARD;
     runner_worker_lend_loop(w);
     err e = session_step(&w->session, &w->done.loss);
     w->lending.is_computing = false;

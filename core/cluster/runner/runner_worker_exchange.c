@@ -156,8 +156,14 @@ static void leave(void *context, int ps, struct range gradients)
     runner_worker_lend_loop(w);
 }
 
+static bool takes(void *context)
+{
+    const struct runner_worker *w = context;
+    return task_overlaps(&w->task, OVERLAP_GRADIENTS);
+}
+
 const struct exchange *runner_worker_open_exchange(struct runner_worker *w)
 {
-    w->exchange = (struct exchange){await, leave, runner_worker_has_come, w};
+    w->exchange = (struct exchange){await, leave, runner_worker_has_come, takes, w};
     return &w->exchange;
 }

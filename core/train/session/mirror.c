@@ -5,6 +5,7 @@
  */
 #include "core/train/session/mirror.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "core/train/session/pinned.h"
@@ -38,6 +39,19 @@ static err allocate(struct mirror *mirror, int ps)
     return OK;
 }
 
+/* A place for each bucket that a pass may have */
+static err open_marks(struct mirror *mirror, struct arena *arena)
+{
+    struct device *d = mirror->device;
+    if (!d->kernels->async) return OK;
+    for (int ps = 0; ps < mirror->ps_count; ps++)
+        mirror->left_max += (int)(mirror->moved_floats[ps] / MIRROR_BUCKET_FLOATS) + 1;
+    mirror->left = arena_array(arena, (size_t)mirror->left_max, sizeof *mirror->left);
+    for (int i = 0; i < mirror->left_max; i++)
+        TRY(d->kernels->async->mark_open(d, &mirror->left[i].there));
+    return OK;
+}
+
 err mirror_open(struct device *device, const struct layout *layout, struct arena *arena,
                 struct mirror *ret)
 {
@@ -62,8 +76,12 @@ err mirror_open(struct device *device, const struct layout *layout, struct arena
         mirror_close(&mirror);
         return fail_prefix(e, "values and gradients of ps/%d", ps);
     }
-    *ret = mirror;
-    return OK;
+    const err e = open_marks(&mirror, arena);
+    if (e)
+        mirror_close(&mirror);
+    else
+        *ret = mirror;
+    return e;
 }
 
 void mirror_close(struct mirror *mirror)
@@ -74,6 +92,8 @@ void mirror_close(struct mirror *mirror)
         if (mirror->values[ps]) d->kernels->release(d, mirror->values[ps]);
         if (mirror->gradients[ps]) d->kernels->release(d, mirror->gradients[ps]);
     }
+    for (int i = 0; d && i < mirror->left_max; i++)
+        d->kernels->async->mark_close(d, mirror->left[i].there);
     *mirror = (struct mirror){0};
 }
 
@@ -144,11 +164,46 @@ bool mirror_lets_leave(const struct mirror *mirror)
     return true;
 }
 
-void mirror_leave(const struct mirror *mirror, int ps, struct range range)
+bool mirror_lets_rise(const struct mirror *mirror)
+{
+    if (!mirror->device || !mirror->device->kernels->async) return false;
+    for (int ps = 0; ps < mirror->ps_count; ps++)
+        if (mirror->values[ps] && !mirror->pins_values[ps]) return false;
+    return true;
+}
+
+void mirror_rise(const struct mirror *mirror, int ps, struct range range)
 {
     struct device *d = mirror->device;
+    const size_t number = number_bytes(mirror->arrives_as), offset = number * (size_t)range.begin;
+    d->kernels->async->upload_beside(d, (char *)mirror->arriving[ps] + offset,
+                                     (const char *)mirror->host_values[ps] + offset,
+                                     number * (size_t)range_count(range));
+}
+
+void mirror_begin_leaving(struct mirror *mirror)
+{
+    mirror->left_count = 0;
+}
+
+void mirror_leave(struct mirror *mirror, int ps, struct range range)
+{
+    struct device *d = mirror->device;
+    struct descending *to = &mirror->left[mirror->left_count++];
     const size_t offset = leaving_bytes(mirror, range.begin);
+    assert(mirror->left_count <= mirror->left_max);
+    *to = (struct descending){ps, range, to->there};
     d->kernels->async->download_pinned(d, (char *)mirror->host_gradients[ps] + offset,
                                        (char *)mirror->leaving[ps] + offset,
                                        leaving_bytes(mirror, range_count(range)));
+    d->kernels->async->mark_set(d, to->there, MARK_DOWNLOADS);
+}
+
+bool mirror_has_left(const struct mirror *mirror, int i, int *ret_ps, struct range *ret)
+{
+    struct device *d = mirror->device;
+    if (i >= mirror->left_count) return false;
+    *ret_ps = mirror->left[i].ps;
+    *ret = mirror->left[i].range;
+    return d->kernels->async->mark_await(d, mirror->left[i].there);
 }

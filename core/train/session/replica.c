@@ -59,6 +59,7 @@ static err open_mirror(struct replica *r, struct arena *arena)
     const struct layout *layout = r->layout;
     buckets_open(layout, MIRROR_BUCKET_FLOATS, arena, &r->buckets);
     TRY(mirror_open(r->device, layout, arena, &r->mirror));
+    TRY(ascent_open(&r->mirror, layout, r->graph, arena, &r->ascent));
     for (int ps = 0; ps < layout->ps_count; ps++)
         if (r->mirror.values[ps])
             point_params(r, ps, r->mirror.values[ps], r->mirror.gradients[ps]);
@@ -131,6 +132,7 @@ void replica_close(struct replica *r)
     }
     rounding_close(&r->rounding);
     widening_close(&r->widening);
+    ascent_close(&r->ascent);
     mirror_close(&r->mirror);
     *r = (struct replica){0};
 }
@@ -206,6 +208,12 @@ void replica_gather_values(struct replica *r)
     for (int i = 0; i < r->graph->param_count; i++) gather_value(r, i);
 }
 
+void replica_send_values(struct replica *r)
+{
+    r->follows_values = ascent_begin(&r->ascent, &r->mirror);
+    if (!r->follows_values) replica_gather_values(r);
+}
+
 /* A range of it: all, where the device has its own memory. A variable that is one slice has its
  * gradient there already. */
 static void scatter_gradient(struct replica *r, int variable, struct range part)
@@ -258,6 +266,7 @@ static void begin_buckets(void *replica)
 {
     struct replica *r = replica;
     buckets_begin(&r->buckets);
+    mirror_begin_leaving(&r->mirror);
 }
 
 /* The slices of a node's variables */
@@ -299,6 +308,14 @@ static bool await_values(void *replica, const struct node *node)
         const struct slice *slice = &r->layout->slices[i];
         r->is_void |= !r->exchange->await(r->exchange->context, slice->ps, range_of(slice));
     }
+    take_values(r, node);
+    return true;
+}
+
+static bool follow_values(void *replica, const struct node *node)
+{
+    struct replica *r = replica;
+    ascent_follow(&r->ascent, (int)(node - r->graph->nodes));
     take_values(r, node);
     return true;
 }
@@ -360,12 +377,23 @@ void replica_run(struct replica *r, int64_t rows, bool add, bool leaves)
         .rows = rows,
         .add = add,
         .begin = leaves ? begin_buckets : NULL,
-        .needed = r->awaits_values ? await_values : NULL,
+        .needed = r->awaits_values    ? await_values
+                  : r->follows_values ? follow_values
+                                      : NULL,
         .finished = leaves ? send_gradients : NULL,
         .context = r,
     };
     stepper_run(&r->stepper, &pass);
     r->awaits_values = false;
+}
+
+void replica_hand_on(const struct replica *r, const struct exchange *to)
+{
+    struct range range;
+    int ps;
+    if (!to->takes(to->context)) return;
+    for (int i = 0; mirror_has_left(&r->mirror, i, &ps, &range); i++)
+        to->leave(to->context, ps, range);
 }
 
 /* A value that is not finite came with an earlier update and spoils every gradient after it, so

@@ -17,11 +17,11 @@
 #define CORE_TRAIN_SESSION_REPLICA_H
 
 #include "core/graph/stepper.h"
-#include "core/train/session/mirror.h"
+#include "core/train/session/ascent.h"
 #include "core/train/session/rounding.h"
 
-/* Who brings values while forward continues, and takes gradients away while backward does, where
- * the host computes. */
+/* Who brings values while forward continues, and takes gradients away while backward does: with a
+ * mirror those that have come down from the device. */
 struct exchange {
     /* Returns when the values of this range are where they are bound; false: they will not come,
      * and nothing comes of the pass. Then nothing leaves, and nothing is owed (rounding.h). */
@@ -29,6 +29,8 @@ struct exchange {
     void (*leave)(void *context, int ps, struct range); /* where it is bound, it is final */
     /* Ahead of a pass: whether values of this range are there, though they may be taken back. */
     bool (*is_there)(void *context, int ps, struct range);
+    /* Whether what leaves by a mirror is worth being told of: some of it travels at once. */
+    bool (*takes)(void *context);
     void *context;
 };
 
@@ -41,13 +43,15 @@ struct replica {
     float **values, **gradients;             /* [ps_count] blocks, bound; NULL: none */
     float **whole_values, **whole_gradients; /* [variables] of the device; NULL: used in place */
     struct mirror mirror;
+    struct ascent ascent;            /* of its values */
     struct rounding rounding;        /* of what leaves, where that is not float32 */
     struct widening widening;        /* of what comes, the same */
     const struct exchange *exchange; /* borrowed; NULL: none */
     struct buckets buckets;          /* of the mirror, or for the exchange */
-    bool awaits_values; /* of the exchange: each node's in the next pass, before its forward */
-    bool is_void;       /* some did not come */
-    bool wants_penalty; /* of them: regularizers' terms */
+    bool awaits_values;  /* of the exchange: each node's in the next pass, before its forward */
+    bool is_void;        /* some did not come */
+    bool follows_values; /* the same of those that go up to the mirror */
+    bool wants_penalty;  /* of them: regularizers' terms */
     double penalty;
 };
 
@@ -56,7 +60,7 @@ struct replica_options { /* all borrowed */
     struct graph *graph;
     const struct layout *layout; /* of the blocks */
     /* Those that will be bound are the host's memory, and the device has its own; then there is no
-     * exchange. */
+     * exchange, and replica_hand_on() tells what has come down. */
     bool mirrors;
     const struct exchange *exchange;  /* NULL: none; then: */
     bool leaves_within_node;          /* gradients of a node, while the rest of it is computed */
@@ -77,6 +81,9 @@ err replica_hold_tables(struct replica *, struct arena *);
 
 /* Values to where the graph reads them, before a pass; and gradients from where it wrote them. */
 void replica_gather_values(struct replica *);
+/* The same where passes follow, which wait for each node's values on their way to the device, where
+ * that can be. */
+void replica_send_values(struct replica *);
 void replica_scatter_gradients(struct replica *);
 /* Where gradients leave rounded, this brings them to where they are bound, unless the pass did. */
 void replica_round_gradients(struct replica *);
@@ -88,6 +95,10 @@ int replica_speculate(struct replica *);
 /* A pass over the rows that were loaded or taken; add: to the gradients that are there. leaves: the
  * gradients of each node go to where they are bound as soon as they are finished. */
 void replica_run(struct replica *, int64_t rows, bool add, bool leaves);
+
+/* Of gradients that leave by a mirror in the pass that is under way: one after the other, as they
+ * come down. */
+void replica_hand_on(const struct replica *, const struct exchange *);
 
 /* All gradients become zero, and what is bound as well. */
 void replica_clear_gradients(struct replica *);

@@ -162,7 +162,9 @@ static err compute(struct session *s, int batch, bool leaves)
 {
     if (s->towers.count) return towers_run(&s->towers, &s->fed.batch, s->fed.draw, s->trace);
     replica_run(&s->replica, s->fed.last_rows, batch > 0 && !s->kept, leaves);
-    return send_batch(s);
+    TRY(send_batch(s));
+    if (leaves && s->overlap & OVERLAP_ONWARD) replica_hand_on(&s->replica, s->options.exchange);
+    return OK;
 }
 
 static double batch_loss(struct session *s)
@@ -179,8 +181,10 @@ err session_step(struct session *s, double *ret_loss)
     session_plan_overlap(s);
     if (s->replica.exchange)
         s->replica.awaits_values = true;
-    else
+    else if (s->towers.count)
         replica_gather_values(&s->replica);
+    else
+        replica_send_values(&s->replica);
     for (int i = 0; i < s->options.batches_per_push; i++) {
         TRY(take_batch(s));
         leaves = s->overlap & OVERLAP_BACKWARD && i + 1 == s->options.batches_per_push;

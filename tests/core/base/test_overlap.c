@@ -33,7 +33,9 @@ static void gradients_leave_only_where_nothing_is_done_to_them(void **state)
             if (s.has_towers || s.clips) assert_false(plan & OVERLAP_BACKWARD);
             if (s.is_looked_at && !s.is_mirrored) assert_false(plan & OVERLAP_BACKWARD);
             if (!travels && !s.is_mirrored) assert_int_equal(plan, 0);
-            if (s.is_mirrored) assert_int_equal(plan & ~(unsigned)OVERLAP_BACKWARD, 0);
+            const bool onward = plan & OVERLAP_BACKWARD && s.is_mirrored && travels;
+            if (s.is_mirrored) assert_false(plan & ~(unsigned)(OVERLAP_BACKWARD | OVERLAP_ONWARD));
+            assert_true(!(plan & OVERLAP_ONWARD) == !(onward && !s.is_looked_at));
             if (!s.is_sync) assert_false(plan & OVERLAP_WITHIN_NODE);
             if (!s.knows_next_batch || s.sums_batches) assert_false(plan & OVERLAP_SPECULATE);
         }

@@ -44,9 +44,19 @@ struct emulated_work {
     int64_t recorded;            /* kernels, of recordings that were started */
     int64_t up, down, within;    /* copies, those of recordings too */
     int64_t bytes_up, bytes_down;
+    int64_t serial, bytes_serial; /* of those up and down: in the stream of kernels, which wait */
     int64_t waits; /* how often somebody looked for the end of what was not done, and stayed */
 };
 struct emulated_work emulated_work(void);
+
+/* Each kernel, and each copy from or to the host, when it is done. It may not call the GPU; NULL:
+ * nobody is told. */
+struct emulated_done {
+    enum { EMULATED_KERNEL, EMULATED_UP, EMULATED_DOWN } what;
+    const void *host; /* of copies */
+};
+typedef void emulated_witness(const struct emulated_done *);
+void emulated_tell(emulated_witness *);
 
 /* Whether copies in streams of their own are done as early as events allow (so at first), or only
  * when somebody waits for them. */

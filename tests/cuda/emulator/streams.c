@@ -38,10 +38,16 @@ static _Thread_local struct emulated_graph *capture; /* NULL: this thread captur
 static _Thread_local struct emulated_stream *capture_began;
 static _Thread_local bool is_capture_broken;
 static bool is_hasty = true, is_hung;
+static emulated_witness *witness;
 
 void emulated_set_hasty_copies(bool is)
 {
     is_hasty = is;
+}
+
+void emulated_tell(emulated_witness *of)
+{
+    witness = of;
 }
 
 void emulated_set_hung(bool is)
@@ -57,7 +63,15 @@ static _Noreturn void give_up(const char *why)
 
 /* ---- doing ---- */
 
-static void do_graph(const struct emulated_graph *);
+static void tell(const struct work *w)
+{
+    const bool is_up = w->direction == cudaMemcpyHostToDevice;
+    const bool is_down = w->direction == cudaMemcpyDeviceToHost;
+    if (!witness) return;
+    if (w->kind == WORK_GRID) witness(&(struct emulated_done){.what = EMULATED_KERNEL});
+    if (w->kind == WORK_COPY && is_up) witness(&(struct emulated_done){EMULATED_UP, w->from});
+    if (w->kind == WORK_COPY && is_down) witness(&(struct emulated_done){EMULATED_DOWN, w->to});
+}
 
 static void do_work(const struct work *w)
 {
@@ -75,16 +89,21 @@ static void do_work(const struct work *w)
         w->event->reached++;
         break;
     case WORK_GRAPH:
-        do_graph(w->graph);
-        break;
     case WORK_WAIT:
         break;
     }
 }
 
-static bool is_held(const struct work *w)
+static bool do_piece(struct work *);
+
+/* It, or of a graph the next piece that can be done; false: it waits. */
+static bool do_some(struct work *w)
 {
-    return w->kind == WORK_WAIT && w->event->reached < w->count;
+    if (w->kind == WORK_GRAPH) return do_piece(w);
+    if (w->kind == WORK_WAIT && w->event->reached < w->count) return false;
+    do_work(w);
+    tell(w);
+    return true;
 }
 
 static void drop_event(struct emulated_event *event)
@@ -96,11 +115,13 @@ static void drop_event(struct emulated_event *event)
 static bool do_next(struct emulated_stream *s)
 {
     struct work *w = &s->queue[s->done % QUEUE_MAX];
-    if (s->done == s->queued || is_held(w)) return false;
+    if (s->done == s->queued) return false;
     emulated_memory_open(s->gpu);
-    do_work(w);
+    const bool is_some_done = do_some(w);
     emulated_memory_close();
+    if (!is_some_done || w->left > 0) return is_some_done;
     free(w->arguments);
+    free(w->is_done);
     drop_event(w->event);
     s->done++;
     return true;
@@ -157,7 +178,8 @@ struct emulated_work emulated_work(void)
     return given;
 }
 
-static void count_copy(const struct work *w)
+/* Behind kernels, and before them: nothing is computed meanwhile. */
+static void count_copy(const struct work *w, bool is_serial)
 {
     const bool is_up = w->direction == cudaMemcpyHostToDevice;
     const bool is_down = w->direction == cudaMemcpyDeviceToHost;
@@ -166,6 +188,15 @@ static void count_copy(const struct work *w)
     given.within += !is_up && !is_down;
     if (is_up) given.bytes_up += (int64_t)w->bytes;
     if (is_down) given.bytes_down += (int64_t)w->bytes;
+    given.serial += is_serial && (is_up || is_down);
+    if (is_serial && (is_up || is_down)) given.bytes_serial += (int64_t)w->bytes;
+}
+
+/* Events of a graph count as recorded from the moment on when it is launched. */
+static void record_events(const struct emulated_graph *g)
+{
+    for (int i = 0; i < g->count; i++)
+        if (g->at[i].kind == WORK_RECORD) g->at[i].event->recorded++;
 }
 
 static void count_recording(const struct emulated_graph *g)
@@ -173,20 +204,20 @@ static void count_recording(const struct emulated_graph *g)
     given.recordings++;
     for (int i = 0; i < g->count; i++) {
         given.recorded += g->at[i].kind == WORK_GRID;
-        if (g->at[i].kind == WORK_COPY) count_copy(&g->at[i]);
+        if (g->at[i].kind == WORK_COPY) count_copy(&g->at[i], g->at[i].stream == g->at[0].stream);
     }
 }
 
-static void count(const struct work *w)
+static void count(const struct emulated_stream *s, const struct work *w)
 {
     given.kernels += w->kind == WORK_GRID;
-    if (w->kind == WORK_COPY) count_copy(w);
+    if (w->kind == WORK_COPY) count_copy(w, s->has_grids);
     if (w->kind == WORK_GRAPH) count_recording(w->graph);
 }
 
 static cudaError_t queue(struct emulated_stream *s, const struct work *w)
 {
-    count(w);
+    count(s, w);
     if (s->queued - s->done == QUEUE_MAX) do_until(s, s->done + 1);
     s->queue[s->queued++ % QUEUE_MAX] = *w;
     if (w->event) w->event->uses++;
@@ -243,13 +274,19 @@ static bool is_awaited_done(const struct emulated_graph *g, const bool *done, co
     return true;
 }
 
+/* For other work of the graph, or for an event of somebody else */
+static bool waits(const struct emulated_graph *g, const bool *done, const struct work *w)
+{
+    if (w->kind != WORK_WAIT) return false;
+    return w->event ? w->event->reached < w->event->recorded : !is_awaited_done(g, done, w);
+}
+
 /* The first that is not done of one stream, whose turn it is */
 static int next_of(const struct emulated_graph *g, const bool *done,
                    const struct emulated_stream *s)
 {
     for (int i = 0; i < g->count; i++)
-        if (g->at[i].stream == s && !done[i])
-            return g->at[i].kind == WORK_WAIT && !is_awaited_done(g, done, &g->at[i]) ? -1 : i;
+        if (g->at[i].stream == s && !done[i]) return waits(g, done, &g->at[i]) ? -1 : i;
     return -1;
 }
 
@@ -266,16 +303,15 @@ static int next_of_any(const struct emulated_graph *g, const bool *done)
     return of_first;
 }
 
-static void do_graph(const struct emulated_graph *g)
+static bool do_piece(struct work *w)
 {
-    bool *done = calloc((size_t)g->count + 1, sizeof *done);
-    for (int left = g->count; left > 0; left--) {
-        const int at = next_of_any(g, done);
-        if (at < 0) give_up("captured work waits for itself");
-        do_work(&g->at[at]);
-        done[at] = true;
-    }
-    free(done);
+    const int at = next_of_any(w->graph, w->is_done);
+    if (at < 0) return false;
+    do_work(&w->graph->at[at]);
+    tell(&w->graph->at[at]);
+    w->is_done[at] = true;
+    w->left--;
+    return true;
 }
 
 static cudaError_t append(struct emulated_stream *s, struct work w)
@@ -287,7 +323,8 @@ static cudaError_t append(struct emulated_stream *s, struct work w)
         g->at = realloc(g->at, (size_t)g->room * sizeof *g->at);
     }
     w.stream = s;
-    w.event = NULL; /* what is awaited is known by the stream and its work */
+    if (w.awaited) w.event = NULL; /* known by the stream and its work */
+    if (w.event) w.event->uses++;
     s->last = g->count;
     g->at[g->count++] = w;
     return cudaSuccess;
@@ -309,7 +346,10 @@ cudaError_t streams_forbid_in_capture(void)
 static void drop(struct emulated_graph *g)
 {
     if (--g->owners > 0) return;
-    for (int i = 0; i < g->count; i++) free(g->at[i].arguments);
+    for (int i = 0; i < g->count; i++) {
+        free(g->at[i].arguments);
+        drop_event(g->at[i].event);
+    }
     free(g->at);
     free(g);
 }
@@ -388,7 +428,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s)
     EMULATED_TURN;
     const cudaError_t status = emulated_status("cudaGraphLaunch");
     if (status || graph->count == 0) return status;
-    return streams_put(s, (struct work){.kind = WORK_GRAPH, .graph = graph});
+    record_events(graph);
+    return streams_put(s, (struct work){.kind = WORK_GRAPH,
+                                        .graph = graph,
+                                        .is_done = calloc((size_t)graph->count, sizeof(bool)),
+                                        .left = graph->count});
 }
 
 /* ---- streams and events ---- */
@@ -431,7 +475,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flag
     const cudaError_t status = emulated_status("cudaStreamWaitEvent");
     struct work w = {.kind = WORK_WAIT, .event = event, .count = event->recorded};
     if (status) return status;
-    if (event->captured_in && capture) {
+    if (flags == cudaEventWaitExternal) {
+        if (!s->capture) return cudaErrorInvalidValue;
+    } else if (event->captured_in && capture) {
         if (!s->capture) s->last = -1, s->joined_end = 0;
         s->capture = capture;
         w.awaited = event->captured_in;
@@ -464,6 +510,17 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s)
         (void)streams_put(s, (struct work){.kind = WORK_RECORD, .event = event});
     }
     return cudaSuccess;
+}
+
+/* Outside of a capture no event is external. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t s, unsigned flags)
+{
+    EMULATED_TURN;
+    if (flags == cudaEventRecordDefault) return cudaEventRecord(event, s);
+    const cudaError_t status = emulated_status("cudaEventRecord");
+    if (status) return status;
+    if (!s->capture) return cudaErrorInvalidValue;
+    return streams_put(s, (struct work){.kind = WORK_RECORD, .event = event});
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event)

@@ -2,7 +2,8 @@
  *
  * What is queued in a stream is done in its order, and between streams only as events say. Streams
  * of kernels do nothing until somebody waits for them; those that carry copies alone do what they
- * may at once (or, on demand, as late as the others). So whoever forgets an event sees it.
+ * may at once (or, on demand, as late as the others). So whoever forgets an event sees it. A
+ * captured stream is one of them again wherever its graph is launched.
  */
 #ifndef TESTS_CUDA_EMULATOR_STREAMS_H
 #define TESTS_CUDA_EMULATOR_STREAMS_H
@@ -25,6 +26,8 @@ struct work {
     struct emulated_event *event; /* RECORD, WAIT */
     uint64_t count;               /* WAIT: how often it must have been reached */
     struct emulated_graph *graph; /* GRAPH */
+    bool *is_done;                /* owned; GRAPH: of what it holds */
+    int left;                     /* the same: not done yet */
     /* of captured work: its stream; WAIT: the stream it waits for, and that one's work up to here
      */
     struct emulated_stream *stream, *awaited;

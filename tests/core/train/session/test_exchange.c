@@ -109,7 +109,8 @@ static void open_fixture(struct fixture *f, bool has_exchange, int batches_per_p
                          enum number number, enum number value_number)
 {
     *f = (struct fixture){.device = fixture_device()};
-    f->exchange = (struct exchange){await, leave, is_there, f};
+    f->exchange =
+        (struct exchange){.await = await, .leave = leave, .is_there = is_there, .context = f};
     load_spec(&f->spec);
     const struct session_options options = {.spec = &f->spec,
                                             .device = &f->device,

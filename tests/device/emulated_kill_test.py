@@ -19,12 +19,17 @@ SMALL = {
               {"op": "dense", "name": "hidden", "units": 12, "activation": "relu"},
               {"op": "dense", "name": "logits", "units": 10}],
 }
-TRANSPORTS = ("tcp", "shm", "auto")
+TRANSPORTS = {
+    "tcp": ["--transport=tcp"],
+    "parts": ["--transport=tcp", "--parts=always"],  # gradients travel on as they come from the GPU
+    "shm": ["--transport=shm"],
+    "auto": ["--transport=auto"],
+}
 
 
 class Windows(Life):
     def plan(self, transport, mode="sync", last_step=LAST_STEP):
-        plan = plan_of(mode, last_step, SMALL, flags=[f"--transport={transport}"])
+        plan = plan_of(mode, last_step, SMALL, flags=TRANSPORTS[transport])
         return dataclasses.replace(plan, workers=2)
 
     def run_with_dead(self, plan, victim):

@@ -191,7 +191,7 @@ static void move_windows(struct rig *r, int step, int ps)
 {
     struct old *old = &olds[step][ps];
     *old = (struct old){r->values[ps], r->gradients[ps][0], r->store[ps].floats};
-    if (step != 3) session_unbind(&r->session[0], ps);
+    if (step != 3 || r->meanwhile) session_unbind(&r->session[0], ps);
     r->values[ps] = r->store[ps].values = moved(old->values, old->floats);
     r->gradients[ps][0] = moved(old->gradients, old->floats);
     spoil(old->values, old->floats);
@@ -199,11 +199,9 @@ static void move_windows(struct rig *r, int step, int ps)
     session_bind(&r->session[0], ps, r->values[ps], r->gradients[ps][0]);
 }
 
-static void move_all(struct rig *r, int step)
+static void free_olds(void)
 {
-    for (int ps = 0; ps < r->ps_count && step < RIG_STEPS; ps++)
-        if (step % 2 == 1 || (step == 4 && ps == 1)) move_windows(r, step, ps);
-    for (int i = 0; i < RIG_STEPS && step == RIG_STEPS; i++)
+    for (int i = 0; i < RIG_STEPS; i++)
         for (int ps = 0; ps < RIG_PS_MAX; ps++) {
             struct old *old = &olds[i][ps];
             assert_spoilt(old->values, old->floats);
@@ -212,6 +210,13 @@ static void move_all(struct rig *r, int step)
             free(old->gradients);
             *old = (struct old){0};
         }
+}
+
+static void move_all(struct rig *r, int step)
+{
+    for (int ps = 0; ps < r->ps_count && step < RIG_STEPS; ps++)
+        if (step % 2 == 1 || (step == 4 && ps == 1)) move_windows(r, step, ps);
+    if (step == RIG_STEPS) free_olds();
 }
 
 static void windows_move_in_the_middle_of_a_run(void **state)
@@ -223,6 +228,37 @@ static void windows_move_in_the_middle_of_a_run(void **state)
     check_events(&sums, NULL, move_all);
     check_events(&partitioned, NULL, move_all);
     check_events(&scene_softmax_sgd, NULL, move_all);
+}
+
+/* The link of the ps whose gradients are the first to be handed on is lost then, while backward
+ * goes on and others are on their way. */
+static int step_of_loss;
+
+static void lose(struct rig *r, int worker, int ps)
+{
+    bool has_lost = false;
+    for (int i = 0; i < r->ps_count; i++) has_lost |= olds[step_of_loss][i].values != NULL;
+    if (!has_lost) move_windows(r, step_of_loss, ps);
+}
+
+static void lose_links(struct rig *r, int step)
+{
+    int lost = 0;
+    for (int i = 0; i < step; i++)
+        for (int ps = 0; ps < r->ps_count; ps++) lost += olds[i][ps].values != NULL;
+    assert_int_equal(lost, step); /* one in each */
+    r->meanwhile = lose;
+    step_of_loss = step;
+    if (step == RIG_STEPS) free_olds();
+}
+
+static void a_link_is_lost_in_the_middle_of_backward(void **state)
+{
+    static struct scene mlp;
+    mlp = scene_mlp_momentum;
+    mlp.workers = 1;
+    check_events(&mlp, NULL, lose_links);
+    check_events(&scene_sums, NULL, lose_links);
 }
 
 /* Somebody else has pinned the pages. */
@@ -328,6 +364,7 @@ static bool fails(const struct scene *scene, int steps, const char *call, int af
     emulated_break(call, after);
     const err e = session_step(&r.session[0], &loss);
     if (e) assert_int_equal(e, ERR_DEVICE);
+    rig_check_handed(&r, 0);
     if (e) assert_non_null(strstr(error_text(), call));
     if (e && after % 2) session_close(&r.session[0]); /* while the GPU is broken */
     emulated_break(NULL, 0);
@@ -461,6 +498,7 @@ int main(void)
         cmocka_unit_test(batches_that_lie_in_the_data_are_always_ready),
         cmocka_unit_test(a_seek_takes_the_batch_that_was_asked_for),
         cmocka_unit_test(windows_move_in_the_middle_of_a_run),
+        cmocka_unit_test(a_link_is_lost_in_the_middle_of_backward),
         cmocka_unit_test(a_ps_whose_memory_cannot_be_pinned_is_served_all_the_same),
         cmocka_unit_test(a_system_that_pins_nothing_is_no_failure),
         cmocka_unit_test(gradients_of_all_workers_leave_while_backward_goes_on),

@@ -94,7 +94,7 @@ static bool may_next_come_amid(struct inproc *inproc)
 {
     struct message message;
     return !wire_unpack(parcel_queue_at(&inproc->inbox, 0)->header, &message) &&
-           link_may_come_amid(&message);
+           link_may_come_amid(&inproc->link, &message);
 }
 
 static bool inproc_look(struct link *link)

@@ -55,6 +55,7 @@ void link_free(struct link *link)
     if (link->ops->drop) link->ops->drop(link);
     if (link->shared.is_ours) link_free_windows(&link->shared.windows);
     patches_free(&link->shared.patches);
+    deferred_free(&link->deferred);
     free(link);
 }
 
@@ -115,8 +116,35 @@ void link_end_of_other_version(struct link *link, err why)
     end_telling(link, LINK_CODE_OF_OTHER_VERSION, why);
 }
 
+static uint64_t bytes_of(const struct message *message)
+{
+    return MESSAGE_HEADER_BYTES + message->body_bytes + message->length;
+}
+
+void link_tell(struct link *link, const struct message *message)
+{
+    if (!link->ops->other_end)
+        loop_count(link->loop, message->type, (struct loop_bytes){.received = bytes_of(message)});
+    const uint64_t began_ns = loop_now_ns(link->loop);
+    if (link->events.message) link->events.message(link->context, link, message);
+    link->took_ns += loop_now_ns(link->loop) - began_ns;
+}
+
+/* More may be deferred meanwhile, and any callback may close the link. */
+static bool tell_deferred(struct link *link)
+{
+    struct deferred now = link->deferred;
+    if (!now.count) return false;
+    link->deferred = (struct deferred){0};
+    for (int i = 0; i < now.count && link->state != LINK_CLOSED; i++) link_tell(link, &now.at[i]);
+    deferred_free(&now);
+    return true;
+}
+
 void link_announce_end(struct link *link)
 {
+    tell_deferred(link);
+    if (link->state == LINK_CLOSED) return;
     link->state = LINK_CLOSED;
     loop_note_dead(link->loop);
     if (!link->is_announced || !link->events.closed) return;
@@ -251,28 +279,19 @@ err link_check(const struct link *link, const struct message *message)
     return OK;
 }
 
-static uint64_t bytes_of(const struct message *message)
-{
-    return MESSAGE_HEADER_BYTES + message->body_bytes + message->length;
-}
-
-void link_tell(struct link *link, const struct message *message)
-{
-    if (!link->ops->other_end)
-        loop_count(link->loop, message->type, (struct loop_bytes){.received = bytes_of(message)});
-    const uint64_t began_ns = loop_now_ns(link->loop);
-    if (link->events.message) link->events.message(link->context, link, message);
-    link->took_ns += loop_now_ns(link->loop) - began_ns;
-}
-
 void link_deliver(struct link *link, const struct message *message)
 {
     struct mover *const mover = loop_mover(link->loop);
     link->progress++;
-    if (mover_is_moving(mover))
+    if (loop_is_moving(link->loop) && !message_is_part(message->type)) {
+        const err e = deferred_add(&link->deferred, message);
+        if (e) link_end(link, e);
+    } else if (mover_is_moving(mover)) {
         mover_keep(mover, link, message);
-    else
-        link_tell(link, message);
+    } else {
+        if (!loop_is_moving(link->loop)) tell_deferred(link);
+        if (link->state != LINK_CLOSED) link_tell(link, message);
+    }
 }
 
 err link_check_windows(const struct link *link, const struct message *message)
@@ -309,10 +328,17 @@ void link_adopt_windows(struct link *link, const struct link_windows *windows, b
     if (link->events.shared) link->events.shared(link->context, link, &link->shared.windows);
 }
 
-/* A body would take the place of one that the owner, who is amid a callback, may still read. */
-bool link_may_come_amid(const struct message *message)
+bool link_look(struct link *link)
 {
-    return message_is_part(message->type) && !message->body_bytes;
+    const bool was_told = !loop_is_moving(link->loop) && tell_deferred(link);
+    return link->ops->look(link) || was_told;
+}
+
+bool link_may_come_amid(const struct link *link, const struct message *message)
+{
+    if (message_is_part(message->type)) return !message->body_bytes;
+    return message_may_wait(message->type) &&
+           deferred_has_room(&link->deferred, message->body_bytes);
 }
 
 static err check_outgoing(const struct link *link, const struct message *message, const void *base)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
+#include "net/loop/deferred.h"
 #include "net/parcel_queue.h"
 #include "net/stream/patches.h"
 #include "net/transport.h"
@@ -82,18 +83,19 @@ struct link {
     void *context;
     struct listener *listener; /* CONNECTING: whose owner is to be told of it; NULL: another */
     enum link_state state;
-    bool is_active;       /* this side connected */
-    bool is_announced;    /* its owner knows it, and so will hear of its end */
-    bool is_guest;        /* see net/loop/guests.h */
-    bool is_near;         /* its peer is on this host */
-    enum right right;     /* of its peer */
-    bool needs_look;      /* the loop must look even if no descriptor is ready */
-    int watch;            /* of its descriptor; -1: none */
-    int wake_watch;       /* of what its peer wakes this side by; -1: none */
-    uint32_t body_max;    /* bytes of a body that may come */
-    uint64_t deadline_ms; /* 0: none; see link_expire */
-    uint64_t took_ns;     /* what has come in this look, by the loop's clock */
-    uint64_t progress;    /* grows when bytes come, and when a message is delivered */
+    bool is_active;           /* this side connected */
+    bool is_announced;        /* its owner knows it, and so will hear of its end */
+    bool is_guest;            /* see net/loop/guests.h */
+    bool is_near;             /* its peer is on this host */
+    enum right right;         /* of its peer */
+    bool needs_look;          /* the loop must look even if no descriptor is ready */
+    int watch;                /* of its descriptor; -1: none */
+    int wake_watch;           /* of what its peer wakes this side by; -1: none */
+    uint32_t body_max;        /* bytes of a body that may come */
+    uint64_t deadline_ms;     /* 0: none; see link_expire */
+    uint64_t took_ns;         /* what has come in this look, by the loop's clock */
+    uint64_t progress;        /* grows when bytes come, and when a message is delivered */
+    struct deferred deferred; /* what its owner is to hear next */
     struct link_shared shared;
     struct link_end end;
     char peer_name[ADDRESS_MAX];
@@ -139,9 +141,12 @@ void link_end(struct link *, err why); /* becomes ENDED with the thread's error 
 /* The same, of a header that another version has written. The peer cannot read what REFUSED says,
  * but sees our version in its header. */
 void link_end_of_other_version(struct link *, err why);
-void link_deliver(struct link *, const struct message *);    /* or keeps it (net/loop/mover.h) */
-void link_tell(struct link *, const struct message *);       /* its owner */
-err link_check(const struct link *, const struct message *); /* of a header that came */
+/* Or keeps it until its owner listens (net/loop/mover.h, net/loop/deferred.h). */
+void link_deliver(struct link *, const struct message *);
+/* What it has kept, then what the transport has; as link_ops. */
+bool link_look(struct link *);
+void link_tell(struct link *, const struct message *);               /* its owner */
+err link_check(const struct link *, const struct message *);         /* of a header that came */
 err link_check_windows(const struct link *, const struct message *); /* a MESSAGE_WINDOWS */
 /* The message that tells of the windows that this link shares. */
 void link_pack_windows(const struct link *, unsigned char *ret_header);
@@ -149,7 +154,7 @@ void link_pack_windows(const struct link *, unsigned char *ret_header);
 void link_adopt_windows(struct link *, const struct link_windows *, bool is_owned);
 void link_free_windows(struct link_windows *);
 /* May this be delivered while its owner computes (loop_is_moving)? */
-bool link_may_come_amid(const struct message *);
+bool link_may_come_amid(const struct link *, const struct message *);
 /* A message is incomplete: it must go on by then. is_new: it has only begun. */
 void link_set_deadline(struct link *, bool is_new);
 /* May the next message of this look be delivered? */

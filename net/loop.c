@@ -317,7 +317,7 @@ static bool look_at_rings_of_guests(struct loop *loop)
     bool delivered = false;
     for (struct link *link = loop->links.first[GUESTS], *next; link; link = next) {
         next = link->next; /* it may become a member's now */
-        if (link->ops->shares_memory) delivered |= link->ops->look(link);
+        if (link->ops->shares_memory) delivered |= link_look(link);
     }
     return delivered;
 }
@@ -384,8 +384,8 @@ static bool look_at_links(struct loop *loop)
     const bool with_sockets = loop->links.member_sockets <= LOOKED_AT_SOCKETS_MAX;
     bool delivered = false;
     for (struct link *link = loop->links.first[MEMBERS]; link; link = link->next)
-        if (with_sockets || link->ops->shares_memory || link->needs_look)
-            delivered |= link->ops->look(link);
+        if (with_sockets || link->ops->shares_memory || link->needs_look || link->deferred.count)
+            delivered |= link_look(link);
     return delivered;
 }
 
@@ -478,7 +478,7 @@ static bool move(struct loop *loop)
     if (loop->is_moving) return false;
     loop->is_moving = true;
     for (struct link *link = loop->links.first[MEMBERS]; link; link = link->next)
-        has_moved |= link->ops->look(link);
+        has_moved |= link_look(link);
     loop->is_moving = false;
     return has_moved;
 }
@@ -518,7 +518,7 @@ static void sleep_until_it_moves(struct loop *loop, struct link *link, uint64_t 
 static bool serve_other_end(const struct link *link)
 {
     struct link *other = link->ops->other_end ? link->ops->other_end(link) : NULL;
-    return other && other->ops->look(other);
+    return other && link_look(other);
 }
 
 static bool move_on(struct loop *loop, const struct link *link)
@@ -576,7 +576,7 @@ int loop_list_sockets(const struct loop *loop, struct loop_socket *ret, int max)
 void loop_look_amid(struct loop *loop, struct link *link)
 {
     loop->is_moving = true;
-    link->ops->look(link);
+    link_look(link);
     loop->is_moving = false;
 }
 

@@ -122,6 +122,12 @@ bool message_is_part(uint32_t type)
            message_has_lent(type);
 }
 
+bool message_may_wait(uint32_t type)
+{
+    return type == MESSAGE_SAVED || type == MESSAGE_COVERED || type == MESSAGE_COUNTERS ||
+           type == MESSAGE_TRACE || type == MESSAGE_REQUEST;
+}
+
 bool message_yields(const struct message *m)
 {
     return (m->type == MESSAGE_PART || m->type == MESSAGE_AHEAD) && m->length;

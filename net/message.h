@@ -199,6 +199,8 @@ bool message_has_rows(uint32_t type);    /* its stretch lies in the window of ro
 bool message_has_lent(uint32_t type);    /* in that of gradients, whoever sends it */
 /* It moves bytes of a window and means nothing by itself. */
 bool message_is_part(uint32_t type);
+/* It says nothing of steps and values: parts that were sent after it may be heard before it. */
+bool message_may_wait(uint32_t type);
 /* Parts that wait to leave are overtaken by what the receiver wants sooner: by parts that lie
  * further back in the block, by rows, and by VALUES; 0: it overtakes nothing. */
 uint64_t message_urgency(const struct message *);

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 enum {
-    BODY_KEEP_BYTES = 64 << 10,
     SHORT_BYTES = 256 << 10, /* 2 ms of 1 Gbit/s */
     READS_PER_LOOK_MAX = 16, /* then others have their turn */
     PIECES_PER_SEND_MAX = 32,
@@ -181,18 +180,6 @@ static enum arrival read_some(struct stream *stream)
     return (size_t)got < bytes_of(pieces, count) ? ALL : SOME;
 }
 
-/* Called with a length that has passed its check only. */
-static err reserve_body(struct stream *stream, size_t bytes)
-{
-    if (bytes <= stream->body_capacity) return OK;
-    free(stream->body);
-    stream->body_capacity = 0;
-    stream->body = malloc(bytes);
-    if (!stream->body) return fail(ERR_MEMORY, "no memory for a body of %zu bytes", bytes);
-    stream->body_capacity = bytes;
-    return OK;
-}
-
 /* The header stands at the front of the stage: decides where its payload goes. */
 static err begin_message(struct stream *stream)
 {
@@ -202,8 +189,9 @@ static err begin_message(struct stream *stream)
     stream->in_payload = true;
     if (message->type == MESSAGE_WINDOWS) return link_check_windows(&stream->link, message);
     TRY(link_check(&stream->link, message));
-    TRY(reserve_body(stream, message->body_bytes));
-    stream->payload = (struct payload){.base = (char *)stream->body, .left = message->body_bytes};
+    TRY(body_reserve(&stream->body, message->body_bytes));
+    stream->payload =
+        (struct payload){.base = (char *)stream->body.at, .left = message->body_bytes};
     if (message->length == 0) return OK;
     const struct window *window = link_incoming(&stream->link, message->type);
     stream->payload = (struct payload){.base = window->base ? window->base : stream->place,
@@ -239,14 +227,11 @@ static err finish_message(struct stream *stream)
 {
     stream->in_payload = false;
     if (stream->message.type == MESSAGE_WINDOWS) return make_windows(stream);
-    stream->message.body = stream->message.body_bytes > 0 ? stream->body : NULL;
-    const struct message message = stream->message; /* parts may come while this is delivered */
+    struct message message = stream->message; /* others may come while this is delivered */
+    const struct body body = message.body_bytes > 0 ? body_lend(&stream->body) : (struct body){0};
+    message.body = body.at;
     link_deliver(&stream->link, &message);
-    if (message.body && stream->body_capacity > BODY_KEEP_BYTES) {
-        free(stream->body);
-        stream->body = NULL;
-        stream->body_capacity = 0;
-    }
+    if (body.at) body_return(&stream->body, body);
     return OK;
 }
 
@@ -289,7 +274,7 @@ static bool may_next_come_amid(const struct stream *stream)
     struct message message = stream->message;
     if (!stream->in_payload && wire_unpack(stream->stage + stream->stage_from, &message))
         return false;
-    return link_may_come_amid(&message);
+    return link_may_come_amid(&stream->link, &message);
 }
 
 static bool may_go_on(struct stream *stream, int delivered)
@@ -438,7 +423,7 @@ static void stream_drop(struct link *link)
     tls_close(stream->tls);
     if (stream->addresses) freeaddrinfo(stream->addresses);
     parcel_queue_free(&stream->queue);
-    free(stream->body);
+    free(stream->body.at);
 }
 
 static void go_on(struct link *link)

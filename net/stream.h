@@ -11,6 +11,7 @@
 #include <netdb.h>
 
 #include "net/link.h"
+#include "net/stream/body.h"
 
 enum { STAGE_BYTES = 4096 };
 
@@ -27,8 +28,7 @@ struct stream {
     bool is_held;           /* was_stopped: the next one has no place yet */
     void *place;            /* of the next one, which may come */
     struct payload payload; /* what of it has not come yet: of a window, or of the body */
-    unsigned char *body;    /* grown to the largest body, given back beyond BODY_KEEP_BYTES */
-    size_t body_capacity;
+    struct body body;
     size_t stage_from, stage_to; /* unparsed bytes of the stage */
     unsigned char stage[STAGE_BYTES];
 };

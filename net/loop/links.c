@@ -95,7 +95,8 @@ bool links_arm(struct links *links, enum link_kind kind)
     bool is_ready = false;
     for (struct link *link = links->first[kind]; link; link = link->next)
         if (link->state < LINK_ENDED)
-            is_ready |= link->needs_look || (link->ops->arm && link->ops->arm(link));
+            is_ready |= link->needs_look || link->deferred.count ||
+                        (link->ops->arm && link->ops->arm(link));
     return is_ready;
 }
 

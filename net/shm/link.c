@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BODY_KEEP_BYTES = 64 << 10, WAKES_PER_LOOK = 64 };
+enum { WAKES_PER_LOOK = 64 };
 
 static struct shm *shm_of(struct link *link)
 {
@@ -190,25 +190,12 @@ static err receive_windows(struct shm *shm, bool *ret_done)
 
 static void deliver(struct shm *shm)
 {
+    struct message message = shm->message; /* others may come while this is delivered */
+    const struct body body = message.body_bytes > 0 ? body_lend(&shm->body) : (struct body){0};
     shm->in_body = false;
-    shm->message.body = shm->message.body_bytes > 0 ? shm->body : NULL;
-    const struct message message = shm->message; /* parts may come while this is delivered */
+    message.body = body.at;
     link_deliver(&shm->link, &message);
-    if (!message.body || shm->body_capacity <= BODY_KEEP_BYTES) return;
-    free(shm->body);
-    shm->body = NULL;
-    shm->body_capacity = 0;
-}
-
-static err reserve_body(struct shm *shm, size_t bytes)
-{
-    if (bytes <= shm->body_capacity) return OK;
-    free(shm->body);
-    shm->body_capacity = 0;
-    shm->body = malloc(bytes);
-    if (!shm->body) return fail(ERR_MEMORY, "no memory for a body of %zu bytes", bytes);
-    shm->body_capacity = bytes;
-    return OK;
+    if (body.at) body_return(&shm->body, body);
 }
 
 static err begin_message(struct shm *shm, const unsigned char *header)
@@ -221,14 +208,13 @@ static err begin_message(struct shm *shm, const unsigned char *header)
     return link_check(&shm->link, message);
 }
 
-/* ret_done: the message was complete and has been delivered. Room for a body is made only here: a
- * message that waits must not touch that of the one which its owner is amid. */
+/* ret_done: the message was complete and has been delivered. */
 static err receive_body(struct shm *shm, bool *ret_done)
 {
     if (shm->message.type == MESSAGE_WINDOWS) return receive_windows(shm, ret_done);
-    TRY(reserve_body(shm, shm->message.body_bytes));
+    TRY(body_reserve(&shm->body, shm->message.body_bytes));
     while (shm->body_have < shm->message.body_bytes) {
-        const ssize_t got = recv(shm->fd, shm->body + shm->body_have,
+        const ssize_t got = recv(shm->fd, shm->body.at + shm->body_have,
                                  shm->message.body_bytes - shm->body_have, MSG_DONTWAIT);
         if (got == 0) return fail(ERR_PEER, "closed the connection in the middle of a message");
         if (got < 0 && would_block(errno)) return OK;
@@ -257,7 +243,8 @@ static err take_one(struct shm *shm, bool *ret_done)
         if (atomic_load(&shm->in.ring->putter_waits)) wake_peer(shm);
         TRY(begin_message(shm, header));
     }
-    shm->was_stopped = loop_is_moving(shm->link.loop) && !link_may_come_amid(&shm->message);
+    shm->was_stopped =
+        loop_is_moving(shm->link.loop) && !link_may_come_amid(&shm->link, &shm->message);
     if (shm->was_stopped) return OK;
     if (has_bytes(&shm->message) && !shm->link.deadline_ms) link_set_deadline(&shm->link, true);
     return receive_body(shm, ret_done);
@@ -386,7 +373,7 @@ static void shm_drop(struct link *link)
     struct shm *shm = shm_of(link);
     shared_memory_unmap(shm->control, sizeof *shm->control);
     parcel_queue_free(&shm->queue);
-    free(shm->body);
+    free(shm->body.at);
 }
 
 const struct link_ops shm_ops = {

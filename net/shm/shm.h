@@ -12,6 +12,7 @@
 #define NET_SHM_SHM_H
 
 #include "net/link.h"
+#include "net/stream/body.h"
 #include "net/shm/ring.h"
 
 struct shm_control {     /* the memory behind one link, made by the side that connects */
@@ -44,8 +45,7 @@ struct shm {
     bool in_body;
     bool was_stopped; /* a message that has come was not delivered yet: its owner computes */
     size_t body_have;
-    unsigned char *body; /* grown to the largest body, given back beyond a limit */
-    size_t body_capacity;
+    struct body body;
 };
 
 extern const struct link_ops shm_ops;

@@ -3,6 +3,7 @@
  * returned. */
 #include "tests/net/pair.h"
 
+#include "net/loop/deferred.h"
 #include "net/loop/mover.h"
 
 #include "core/base/clock.h"
@@ -180,6 +181,139 @@ static void an_owner_waits_for_a_part_and_is_told_when_none_can_come(void **stat
     assert_int_equal(busy.parts, 1);
 }
 
+/* ---- what parts may overtake ---- */
+
+enum { TOLD_BYTES = 100 << 10 }; /* more than a link keeps room for */
+
+/* The client, busy with a message that has a body, and what it hears afterwards. */
+struct overtaken {
+    int wanted;     /* parts to wait for */
+    int parts;      /* that came meanwhile */
+    int told;       /* COUNTERS, in their order */
+    bool hangs_up;  /* the server, when all of it has left */
+    bool is_inside; /* the callback */
+};
+
+static void send_told(struct end *end, uint64_t number, size_t bytes)
+{
+    unsigned char *body = test_malloc(bytes);
+    memset(body, (int)number % 100 + 1, bytes);
+    const struct message m = {.type = MESSAGE_COUNTERS,
+                              .counters.index = number,
+                              .body = body,
+                              .body_bytes = (uint32_t)bytes};
+    assert_int_equal(link_send(end->link, &m), OK);
+    test_free(body);
+}
+
+static void assert_body(const struct message *m, int byte)
+{
+    const unsigned char *body = m->body;
+    assert_int_equal(body[0], byte);
+    assert_int_equal(body[m->body_bytes - 1], byte);
+}
+
+static void await_overtaking(struct end *end, struct link *link, const struct message *m)
+{
+    struct overtaken *o = end->own;
+    const uint64_t limit_ms = clock_ms() + TEST_PATIENCE_MS;
+    if (m->type == MESSAGE_AHEAD) {
+        o->parts++;
+        return;
+    }
+    assert_false(o->is_inside);
+    if (m->type == MESSAGE_COUNTERS) {
+        assert_int_equal(m->counters.index, o->told++);
+        assert_body(m, (int)m->counters.index % 100 + 1);
+        return;
+    }
+    if (m->type != MESSAGE_STOP) return;
+    o->is_inside = true;
+    while (o->parts < o->wanted) {
+        if (clock_ms() > limit_ms) fail_msg("the part did not come");
+        loop_poll(end->pair->server_loop, 0);
+        const err e = loop_await(end->pair->client_loop, link, 1);
+        assert_true(e == OK || e == ERR_TIMEOUT);
+    }
+    assert_body(m, 'x'); /* nothing that came meanwhile lies there */
+    o->is_inside = false;
+}
+
+static void make_busy(struct pair *pair, struct overtaken *o)
+{
+    static char body[TOLD_BYTES];
+    memset(body, 'x', sizeof body);
+    pair_connect(pair);
+    pair_share(pair, WINDOW, WINDOW);
+    pair->client.own = o;
+    pair->client.on_message = await_overtaking;
+    const struct message m = {.type = MESSAGE_STOP, .body = body, .body_bytes = sizeof body};
+    assert_int_equal(link_send(pair->server.link, &m), OK);
+}
+
+static void a_part_overtakes_what_says_nothing_of_steps(void **state)
+{
+    struct pair *pair = *state;
+    struct overtaken o = {.wanted = 2};
+    make_busy(pair, &o);
+    send_told(&pair->server, 0, TOLD_BYTES);
+    send_piece(&pair->server, MESSAGE_AHEAD, 0);
+    send_told(&pair->server, 1, 1);
+    send_told(&pair->server, 2, TOLD_BYTES / 2);
+    send_piece(&pair->server, MESSAGE_AHEAD, 1);
+    assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_SERVE}), OK);
+    pair_until(pair, &pair->client.messages, 7);
+    assert_int_equal(o.told, 3);
+    assert_int_equal(pair->client.last.type, MESSAGE_SERVE); /* behind what was sent before it */
+    assert_int_equal(pair->client.closed, 0);
+}
+
+/* Until the link has ended, or what it says next may not be overtaken. */
+static void await_in_vain(struct end *end, struct link *link, const struct message *m)
+{
+    struct overtaken *o = end->own;
+    const uint64_t limit_ms = clock_ms() + TEST_PATIENCE_MS;
+    if (m->type != MESSAGE_STOP) {
+        await_overtaking(end, link, m);
+        return;
+    }
+    for (err e = OK; e != ERR_PEER; e = loop_await(end->pair->client_loop, link, 1)) {
+        if (clock_ms() > limit_ms) fail_msg("it waits for ever");
+        loop_poll(end->pair->server_loop, 0);
+        if (!o->hangs_up || !link_is_idle(end->pair->server.link)) continue;
+        link_close(end->pair->server.link);
+        o->hangs_up = false;
+    }
+    assert_int_equal(o->parts + o->told, 0);
+}
+
+/* Then a part has to wait as behind any other message. */
+static void no_more_are_overtaken_than_there_is_room_for(void **state)
+{
+    struct pair *pair = *state;
+    struct overtaken o = {0};
+    make_busy(pair, &o);
+    pair->client.on_message = await_in_vain;
+    for (uint64_t i = 0; i <= DEFERRED_MAX; i++) send_told(&pair->server, i, 1);
+    send_piece(&pair->server, MESSAGE_AHEAD, 0);
+    pair_until(pair, &pair->client.messages, DEFERRED_MAX + 3);
+    assert_int_equal(o.told, DEFERRED_MAX + 1);
+    assert_int_equal(o.parts, 1);
+}
+
+static void what_was_overtaken_is_heard_before_the_end(void **state)
+{
+    struct pair *pair = *state;
+    struct overtaken o = {.hangs_up = true};
+    make_busy(pair, &o);
+    pair->client.on_message = await_in_vain;
+    send_told(&pair->server, 0, TOLD_BYTES);
+    pair_until(pair, &pair->client.closed, 1);
+    assert_int_equal(o.told, 1);
+}
+
+/* ---- another thread ---- */
+
 /* The client's loop is another thread's, but for the moments in which it is asked what has come. */
 static void lend_until(struct end *end, const int *parts, int wanted)
 {
@@ -294,6 +428,14 @@ int main(void)
         cmocka_unit_test(what_cannot_be_kept_waits),
         cmocka_unit_test(a_peer_that_goes_away_while_lent_is_told_of_afterwards),
     };
-    return run_over(&transport_tcp, tests, sizeof tests / sizeof tests[0]) +
+    struct CMUnitTest overtaking[] = {
+        cmocka_unit_test(a_part_overtakes_what_says_nothing_of_steps),
+        cmocka_unit_test(no_more_are_overtaken_than_there_is_room_for),
+        cmocka_unit_test(what_was_overtaken_is_heard_before_the_end),
+    };
+    return run_over(&transport_shm, overtaking, sizeof overtaking / sizeof overtaking[0]) +
+           run_over(&transport_tcp, overtaking, sizeof overtaking / sizeof overtaking[0]) +
+           run_over_tls(overtaking, sizeof overtaking / sizeof overtaking[0]) +
+           run_over(&transport_tcp, tests, sizeof tests / sizeof tests[0]) +
            run_over_tls(tests, sizeof tests / sizeof tests[0]);
 }

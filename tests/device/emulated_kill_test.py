@@ -5,6 +5,7 @@ The emulated GPU ends a worker that lets go of memory that it still has pinned, 
 memory that it has not.
 """
 import dataclasses
+import signal
 
 from program import main
 from program.lives import CHIEF, Life, plan_of
@@ -51,6 +52,19 @@ class Windows(Life):
             if not found:
                 return
         self.fail(f"{found}\n{cluster.story()}")
+
+    def test_gradients_travel_on_as_they_come_from_the_gpu(self):
+        plan = self.plan("parts")
+        cluster = self.begin(plan)
+        chief = cluster.tasks[CHIEF]
+
+        def has_told():
+            chief.process.send_signal(signal.SIGUSR1)
+            return "gradients onward as they come from the device" in chief.text() or chief.has_ended()
+        cluster.wait_until(has_told, "what overlaps in a step")
+        self.assert_says(cluster, CHIEF, "overlap of a step: .*gradients onward as they come from the device")
+        self.assert_done(cluster)
+        self.assertFalse(self.differences(cluster, self.reference(self.plan("tcp"))), cluster.story())
 
     def test_a_worker_that_dies_takes_up_its_windows_again(self):
         for transport in TRANSPORTS:

@@ -44,11 +44,37 @@ static json_t *decoded(const char *text, size_t length)
     return value;
 }
 
+/* NULL: it is another value. */
+static const json_t *text_of(const json_t *value)
+{
+    return json_object_size(value) == 1 ? json_object_get(value, "b64") : NULL;
+}
+
 /* NULL: the value stays as it is. */
 static json_t *bytes_of(const json_t *value)
 {
-    const json_t *text = json_object_size(value) == 1 ? json_object_get(value, "b64") : NULL;
+    const json_t *text = text_of(value);
     return json_is_string(text) ? decoded(json_string_value(text), json_string_length(text)) : NULL;
+}
+
+static err text_fault(const json_t *text)
+{
+    enum { SHOWN = 32 };
+    if (!json_is_string(text))
+        return fail(ERR_INPUT, "{\"b64\": ...}: expected base64 in a string");
+    return fail(ERR_INPUT,
+                "{\"b64\": \"%.*s\"}: no base64, which has four of A-Z, a-z, 0-9, + and / for each "
+                "three bytes, the last four filled up with =",
+                SHOWN, json_string_value(text));
+}
+
+err bytes_values_fault(const char *name, const json_t *value, err e)
+{
+    const json_t *text = text_of(value);
+    for (size_t i = 0; !text && i < json_array_size(value); i++)
+        text = text_of(json_array_get(value, i));
+    if (!text) return e;
+    return name ? fail_prefix(text_fault(text), "\"%.64s\"", name) : text_fault(text);
 }
 
 void bytes_values_decode(json_t *in)

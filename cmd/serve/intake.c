@@ -574,7 +574,8 @@ static err put(const struct intake *in, struct json_cells *cells, const char *na
     bool is_wanted;
     if (has_zero(value->json) && !is_of_bytes(in, name))
         return fail(ERR_INPUT, "\"%.64s\": a zero byte, which no word has", name);
-    TRY(json_cells_put(cells, name, value, &is_wanted));
+    const err e = json_cells_put(cells, name, value, &is_wanted);
+    if (e) return bytes_values_fault(name, value->json, e);
     if (is_wanted || strings_have(&in->others, name)) return OK;
     return fail(ERR_INPUT, "\"%.64s\": no column reads a cell of this name%s", name,
                 suggest(name, in->names.at, in->names.count).text);
@@ -600,7 +601,9 @@ static err put_row(const struct intake *in, struct json_cells *cells, const stru
     TRY(refuse_repeated(b, row->json));
     TRY(json_cells_clear(cells, value_bytes(row) + value_bytes(&b->common)));
     if (b->common.json) TRY(put_object(in, cells, &b->common));
-    if (json_is_object(row->json)) return put_object(in, cells, row);
+    const err e = json_is_object(row->json) ? put_object(in, cells, row) : OK;
+    if (e) return bytes_values_fault(NULL, row->json, e);
+    if (json_is_object(row->json)) return OK;
     if (in->input_count == 1 && !b->common.json) return put(in, cells, in->inputs[0].name, row);
     return fail(ERR_INPUT, "expected an object of cells, got %s", json_type_text(row->json));
 }
@@ -631,8 +634,10 @@ static err put_example(struct json_cells *cells, const json_t *row)
     const json_t *value = only ? only : row;
     const uint8_t *bytes = (const uint8_t *)json_string_value(value);
     if (!bytes)
-        return fail(ERR_INPUT, "expected a serialized tf.Example, {\"b64\": \"...\"}, got %s",
-                    json_type_text(value));
+        return bytes_values_fault(
+            NULL, value,
+            fail(ERR_INPUT, "expected a serialized tf.Example, {\"b64\": \"...\"}, got %s",
+                 json_type_text(value)));
     return example_read(&cells->named, (struct view){bytes, bytes + json_string_length(value)});
 }
 
@@ -715,7 +720,9 @@ static err store(struct filling *f, const struct json_value *value)
     f->filled++;
     if (f->at >= f->width) return OK; /* told when all are counted */
     if (!json_is_number(value->json))
-        return fail(ERR_INPUT, "expected a number, got %s", json_type_text(value->json));
+        return bytes_values_fault(
+            NULL, value->json,
+            fail(ERR_INPUT, "expected a number, got %s", json_type_text(value->json)));
     if (f->column->dtype != FLOAT32) {
         TRY(store_whole(f, value->text, length));
     } else {
@@ -815,13 +822,13 @@ static err fill_row(const struct intake *in, struct filling *f, const struct bod
 {
     TRY(refuse_repeated(b, row->json));
     if (b->common.json) TRY(fill_object(in, f, &b->common));
-    if (json_is_object(row->json))
-        TRY(fill_object(in, f, row));
-    else if (f->filled > 0)
+    const err e = json_is_object(row->json) ? fill_object(in, f, row) : OK;
+    if (e) return bytes_values_fault(NULL, row->json, e);
+    if (json_is_object(row->json)) return check_filled(f);
+    if (f->filled > 0)
         return fail(ERR_INPUT, "expected an object of numbers, as the context is one, got %s",
                     json_type_text(row->json));
-    else
-        TRY(fill(f, row, 0));
+    TRY(fill(f, row, 0));
     return check_filled(f);
 }
 

@@ -136,6 +136,11 @@ class Serving(model.ModelCase):
     def wait_for_version(self, server, step):
         program.wait_until(lambda: server.ask("GET", f"/v1/models/small/versions/{step}")[0] == 200, server.story)
 
+    def assert_no_base64(self, server, model, **more):
+        status, said = server.post("predict", {"instances": [{"b64": "!!!"}], **more}, model)
+        self.assertEqual(status, 400, said)
+        self.assertIn('instances: row 1: {"b64": "!!!"}: no base64', said["error"])
+
 
 class Interface(Serving):
     def test_rows_and_columns(self):
@@ -816,10 +821,10 @@ class Cells(Serving):
         right = {"age": 20, "income": 5.0, "city": "Oslo"}
         for cells, text in [({"age": "old"}, 'instances: row 2: column "age": expected a number, got "old"'),
                             ({"age": {"b64": "QQ=="}}, 'instances: row 2: column "age": expected a number, got "A"'),
-                            ({"city": {"b64": "QQ="}}, 'instances: row 2: "city": expected numbers, words, booleans'),
-                            ({"city": {"b64": "Q=Q="}}, 'instances: row 2: "city": expected numbers, words, booleans'),
+                            ({"city": {"b64": "QQ="}}, 'instances: row 2: "city": {"b64": "QQ="}: no base64, which has four of'),
+                            ({"city": {"b64": "Q=Q="}}, 'instances: row 2: "city": {"b64": "Q=Q="}: no base64'),
                             ({"city": {"b64": "QQA="}}, 'instances: row 2: "city": a zero byte'),
-                            ({"tags": [{"b64": "eA=="}, {"b64": 5}]}, 'instances: row 2: "tags"'),
+                            ({"tags": [{"b64": "eA=="}, {"b64": 5}]}, 'instances: row 2: "tags": {"b64": ...}: expected base64 in a string'),
                             ({"age": [[1]]}, 'instances: row 2: "age": expected numbers, words, booleans'),
                             ({"income": None}, 'instances: row 2: column "income"'),
                             ({"device": 8}, 'instances: row 2: column "device"'),
@@ -836,6 +841,8 @@ class Cells(Serving):
             status, said = server.post("predict", {"instances": rows}, "clicks")
             self.assertEqual(status, 400, said)
             self.assertIn("instances: row 1: expected an object of cells", said["error"])
+        self.assert_no_base64(server, "clicks")
+        self.assert_no_base64(server, "clicks", signature_name="parse_example")
 
 
 class Stored(Serving):
@@ -867,6 +874,7 @@ class Stored(Serving):
             self.assertEqual(server.post("predict", {"instances": body}, "images"), (200, {"predictions": wanted}))
         short = {"b64": base64.b64encode(bytes(35)).decode()}
         self.assertIn("expected 36 numbers, got 35", server.post("predict", {"instances": [short]}, "images")[1]["error"])
+        self.assert_no_base64(server, "images")
         for value in (0.5, 256, -1):
             status, said = server.post("predict", {"instances": [[value] * 36]}, "images")
             self.assertEqual(status, 400)

@@ -69,6 +69,8 @@ class PlanTest(ClusterCase):
         self.assertAlmostEqual(said["layout"]["step_seconds"], 0.05 + 0.005 + 0.0001, places=4)
         slow = self.plan("--record=run.json", "--ps=1", "--workers=8", "--link=0.001")
         self.assertEqual(slow["layout"]["bound"], "the link of a ps")
+        most = 8 * max(slow["layout"]["bytes_up"], slow["layout"]["bytes_down"])
+        self.assertAlmostEqual(slow["layout"]["parts"]["the link of a ps"] / (most * 8 / 1e6), 1538 / 1448)  # headers
         text = program.run(["plan", "--record=run.json", "spec.json"], self.folder).stdout
         for words in ("50 ms to compute a step, 5 ms to update", "bounds it", "examples/s by ps (down)"):
             self.assertIn(words, text)

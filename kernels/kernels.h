@@ -263,6 +263,28 @@ struct layer_norm {
     bool add;
 };
 
+/* Each channel of x [rows, channels] by itself, as batch_normalization has it: its mean and its
+ * variance; what dy sums up to, and what dy (x - mean) does; dx (+)= dy scale + (x - mean) slope +
+ * offset. */
+enum { BATCH_NORM_PARTS = 16, BATCH_NORM_ALIGN = 16 };
+struct batch_norm {
+    int64_t rows, channels;
+    const float *x;
+    float *mean, *variance; /* [channels], here and below */
+    double *partial;        /* [batch_norm_partials()] scratch */
+    const float *dy;
+    float *sum, *product;
+    const float *scale, *slope, *offset;
+    float *dx;
+    bool add;
+};
+
+static inline int64_t batch_norm_partials(int64_t channels)
+{
+    const int64_t chunks = (channels + BATCH_NORM_ALIGN - 1) / BATCH_NORM_ALIGN;
+    return 2 * BATCH_NORM_PARTS * chunks * BATCH_NORM_ALIGN;
+}
+
 /* softmax(q k' scale) v of each head of each example: q [batch, queries, heads, width], k and v
  * [batch, keys, heads, width]. Causal: of the keys up to the query's own place; mask [batch, keys]:
  * of those that are not 0. A query that sees no key gets 0. Backward reads y and what forward has

@@ -1,20 +1,22 @@
-/* normal.c - see normal.h. All is folds over rows, or over the channels alone. */
+/* normal.c - see normal.h. */
 #include "core/ops/normalization/normal.h"
 
 #include "core/ops/algebra/loops.h"
 
-/* One row of numbers per channel each, in the room */
+/* One row of numbers per channel each, in the room, and behind them the kernels' scratch */
 enum { MEAN, VARIANCE, INVERSE, SCALE, OFFSET, SUM, PRODUCT, ROOM_ROWS };
-enum { ROOM_ALIGN = 16 };
 
 static int64_t room_width(int64_t channels)
 {
-    return (channels + ROOM_ALIGN - 1) / ROOM_ALIGN * ROOM_ALIGN;
+    return (channels + BATCH_NORM_ALIGN - 1) / BATCH_NORM_ALIGN * BATCH_NORM_ALIGN;
 }
 
 struct tensor normal_room(int64_t channels)
 {
-    return (struct tensor){.dtype = FLOAT32, .shape = {2, {ROOM_ROWS, room_width(channels)}}};
+    const int64_t floats =
+        batch_norm_partials(channels) * (int64_t)(sizeof(double) / sizeof(float));
+    return (struct tensor){.dtype = FLOAT32,
+                           .shape = {1, {ROOM_ROWS * room_width(channels) + floats}}};
 }
 
 static float *room(const struct normal *n, int row)
@@ -40,38 +42,19 @@ static void per_channel(struct device *d, const struct normal *n, struct fold f)
     d->kernels->fold(d, &f);
 }
 
-/* An operand of x's shape goes on from row to row, one of channels does not. */
-struct wide {
-    bool a, b, c;
-};
-
-/* y, one number per channel, = scale times the sum over rows */
-static void over_rows(struct device *d, const struct normal *n, struct fold f, struct wide wide)
+static struct batch_norm kernel_of(const struct normal *n)
 {
-    const int64_t w = n->channels;
-    fold_axis(&f, n->rows, 0, wide.a ? w : 0, wide.b ? w : 0, wide.c ? w : 0);
-    fold_axis(&f, w, 1, 1, f.b ? 1 : 0, f.c ? 1 : 0);
-    d->kernels->fold(d, &f);
-}
-
-/* y of x's shape */
-static void all(struct device *d, const struct normal *n, struct fold f, struct wide wide)
-{
-    const int64_t w = n->channels;
-    fold_axis(&f, n->rows, w, wide.a ? w : 0, wide.b ? w : 0, wide.c ? w : 0);
-    fold_axis(&f, w, 1, 1, f.b ? 1 : 0, f.c ? 1 : 0);
-    d->kernels->fold(d, &f);
-}
-
-static void measure(struct device *d, const struct normal *n)
-{
-    const float share = (float)(1.0 / (double)n->rows);
-    over_rows(d, n, (struct fold){FOLD_A, .scale = share, .y = room(n, MEAN), .a = n->x->value},
-              (struct wide){.a = true});
-    over_rows(d, n,
-              (struct fold){FOLD_DISTANCE, .scale = share, .y = room(n, VARIANCE), .a = n->x->value,
-                            .b = room(n, MEAN)},
-              (struct wide){.a = true});
+    return (struct batch_norm){
+        .rows = n->rows,
+        .channels = n->channels,
+        .x = n->x->value,
+        .mean = room(n, MEAN),
+        .variance = room(n, VARIANCE),
+        .partial = (double *)room(n, ROOM_ROWS),
+        .sum = room(n, SUM),
+        .product = room(n, PRODUCT),
+        .scale = room(n, SCALE),
+    };
 }
 
 /* As tf.nn.batch_normalization: x times a scale, and an offset */
@@ -80,7 +63,8 @@ void normal_forward(const struct node *node, struct device *d, const struct norm
     const float *mean = n->mean->value, *variance = n->variance->value;
     float *inverse = room(n, INVERSE), *scale = room(n, SCALE), *offset = room(n, OFFSET);
     if (node->training) {
-        measure(d, n);
+        const struct batch_norm measured = kernel_of(n);
+        d->kernels->batch_norm_moments(d, &measured);
         mean = room(n, MEAN);
         variance = room(n, VARIANCE);
     }
@@ -95,20 +79,19 @@ void normal_forward(const struct node *node, struct device *d, const struct norm
     if (n->beta)
         per_channel(d, n,
                     (struct fold){FOLD_A, .add = true, .scale = 1, .y = offset, .a = n->beta});
-    all(d, n,
-        (struct fold){FOLD_MULTIPLY_ADD, .scale = 1, .y = y, .a = n->x->value, .b = scale,
-                      .c = offset},
-        (struct wide){.a = true});
+    struct fold f = {FOLD_MULTIPLY_ADD, .scale = 1, .y = y,
+                     .a = n->x->value,  .b = scale, .c = offset};
+    fold_axis(&f, n->rows, n->channels, n->channels, 0, 0);
+    fold_axis(&f, n->channels, 1, 1, 1, 1);
+    d->kernels->fold(d, &f);
 }
 
 struct normal_sums normal_back_sums(struct device *d, const struct normal *n, const float *dy)
 {
     float *sum = room(n, SUM), *product = room(n, PRODUCT), *inverse = room(n, INVERSE);
-    over_rows(d, n, (struct fold){FOLD_A, .scale = 1, .y = sum, .a = dy}, (struct wide){.a = true});
-    over_rows(d, n,
-              (struct fold){FOLD_BEYOND, .scale = 1, .y = product, .a = n->x->value,
-                            .b = room(n, MEAN), .c = dy},
-              (struct wide){.a = true, .c = true});
+    struct batch_norm summed = kernel_of(n);
+    summed.dy = dy;
+    d->kernels->batch_norm_sums(d, &summed);
     per_channel(d, n,
                 (struct fold){FOLD_MULTIPLY, .scale = 1, .y = product, .a = product, .b = inverse});
     return (struct normal_sums){sum, product};
@@ -126,14 +109,13 @@ void normal_back(struct device *d, const struct normal *n, float *dx, const floa
     per_channel(d, n,
                 (struct fold){FOLD_MULTIPLY, .scale = 1, .y = product, .a = product,
                               .b = room(n, INVERSE)});
-    all(d, n,
-        (struct fold){FOLD_MULTIPLY_ADD, .add = add, .scale = 1, .y = dx, .a = dy, .b = scale,
-                      .c = sum},
-        (struct wide){.a = true});
-    all(d, n,
-        (struct fold){FOLD_BEYOND, .add = true, .scale = 1, .y = dx, .a = n->x->value,
-                      .b = room(n, MEAN), .c = product},
-        (struct wide){.a = true});
+    struct batch_norm back = kernel_of(n);
+    back.dy = dy;
+    back.slope = product;
+    back.offset = sum;
+    back.dx = dx;
+    back.add = add;
+    d->kernels->batch_norm_back(d, &back);
 }
 
 /* The fused kernel, which TensorFlow has for images, tells the variance of all numbers that the

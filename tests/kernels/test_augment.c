@@ -85,6 +85,69 @@ static void images_are_cut_where_it_is_drawn(void **state)
     on_every_device(cut);
 }
 
+static int place_of(const float *x, const float *y, int64_t image)
+{
+    int place = 0;
+    while (place < PLACES * PLACES && !is_cut_at(x, y, image, place, false)) place++;
+    return place;
+}
+
+/* All of them, those at the four corners as often as those in the middle */
+static void reach(struct device *d)
+{
+    enum { DRAWS = 100, EACH = DRAWS * BATCH / (PLACES * PLACES) };
+    float *x = random_floats(d, INPUTS, -1, 1, 1), *y = new_floats(d, OUTPUTS);
+    int counts[PLACES * PLACES + 1] = {0};
+    for (uint64_t number = 0; number < DRAWS; number++) {
+        uint64_t *draw = new_draw(d, number);
+        const struct augment v = plain(draw);
+        d->kernels->augment(d, &v, y, x);
+        assert_int_equal(d->kernels->synchronize(d), OK);
+        for (int64_t image = 0; image < BATCH; image++) counts[place_of(x, y, image)]++;
+        d->kernels->release(d, draw);
+    }
+    assert_int_equal(counts[PLACES * PLACES], 0);
+    for (int place = 0; place < PLACES * PLACES; place++)
+        assert_in_range(counts[place], EACH / 2, EACH * 2);
+    free_floats(d, x);
+    free_floats(d, y);
+}
+
+static void every_place_is_drawn(void **state)
+{
+    on_every_device(reach);
+}
+
+/* With zeros around it an image may be smaller than what is cut out, here by an odd number. */
+static void widen(struct device *d)
+{
+    enum { WIDE = IN + 3, COUNT = BATCH * WIDE * WIDE * CHANNELS };
+    uint64_t *draw = new_draw(d, 3);
+    float *x = random_floats(d, INPUTS, 1, 2, 1), *y = new_floats(d, COUNT);
+    struct augment v = plain(draw);
+    v.out_y = v.out_x = WIDE;
+    for (int draws = 0; draws < 2; draws++) {
+        v.draws = draws;
+        d->kernels->augment(d, &v, y, x);
+        assert_int_equal(d->kernels->synchronize(d), OK);
+        for (int64_t image = 0; image < BATCH; image++) {
+            double sum = 0, whole = 0;
+            for (int i = 0; i < WIDE * WIDE * CHANNELS; i++)
+                sum += y[image * WIDE * WIDE * CHANNELS + i];
+            for (int i = 0; i < IN * IN * CHANNELS; i++) whole += x[image * IN * IN * CHANNELS + i];
+            assert_near(sum, whole, summed, "all of the image", image);
+        }
+    }
+    free_floats(d, x);
+    free_floats(d, y);
+    d->kernels->release(d, draw);
+}
+
+static void smaller_images_are_kept_whole(void **state)
+{
+    on_every_device(widen);
+}
+
 /* Of an image that rises by 1 from row to row and by 10 from column to column, so does a part, by
  * as many as the part's pixels are apart. */
 static void fill_slopes(float *x)
@@ -252,6 +315,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_are_cut_where_it_is_drawn),
+        cmocka_unit_test(every_place_is_drawn),
+        cmocka_unit_test(smaller_images_are_kept_whole),
         cmocka_unit_test(parts_of_a_drawn_size_are_brought_to_one),
         cmocka_unit_test(what_is_drawn_depends_on_the_row_alone),
         cmocka_unit_test(brightness_and_contrast_are_those_of_a_channel),

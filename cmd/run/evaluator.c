@@ -16,6 +16,7 @@
 #include "core/cluster/runner/storage.h"
 #include "core/cluster/visit/visitor.h"
 #include "core/train/checkpoint/best_checkpoints.h"
+#include "core/train/checkpoint/ended.h"
 #include "core/train/hooks/values.h"
 #include "core/train/session/session.h"
 #include "core/train/spec/day.h"
@@ -24,6 +25,12 @@
 enum {
     LOOK_MS = 500,   /* between two looks at the folder */
     AGAIN_MS = 5000, /* before a checkpoint is tried again that a disk did not give */
+};
+
+/* Of a job whose last words did not come, as its folder tells of it. */
+struct end_in_folder {
+    uint64_t before; /* token of the job that had the folder before */
+    struct visitor_verdict verdict;
 };
 
 struct evaluator {
@@ -40,8 +47,8 @@ struct evaluator {
     uint64_t looked_ms, absent_ms, noted_ms,
         end_looked_ms; /* absent: since when ps/0 is not there */
     bool is_up, was_up;
-    bool missed_end; /* nobody is here any more, and the job is done */
-    bool is_blind;   /* a disk did not say which checkpoints there are */
+    struct end_in_folder missed;
+    bool is_blind; /* a disk did not say which checkpoints there are */
     struct log_limit behind;
     uint64_t failed_ms, failures;
     err last; /* of the newest checkpoint */
@@ -234,6 +241,24 @@ static bool looks_for_end(struct evaluator *v, double waited_s, uint64_t now_ms)
     return true;
 }
 
+/* Of this job: not of the one before. ERR_IO: it is asked again. */
+static err find_end(struct evaluator *v)
+{
+    struct ended ended;
+    struct visitor_verdict *verdict = &v->missed.verdict;
+    const char *folder = v->run->spec.train.checkpoint.dir;
+    TRY(ended_find(folder, &ended));
+    verdict->has_come = ended.token && ended.token != v->missed.before;
+    if (!verdict->has_come) {
+        verdict->has_come = job_had_ended(v->run); /* and is done */
+        return OK;
+    }
+    log_line(LOG_INFO, "nobody is here, and %s tells how the job has ended", folder);
+    verdict->code = ended.code;
+    snprintf(verdict->text, sizeof verdict->text, "%s", ended.text);
+    return OK;
+}
+
 /* Says now and then that ps/0 is not there, and gives up at the limit. */
 static err watch_ps(struct evaluator *v)
 {
@@ -252,8 +277,9 @@ static err watch_ps(struct evaluator *v)
     char address[ADDRESS_MAX];
     cluster_find(&v->run->cluster, JOB_PS, 0, address);
     const char *trouble = visitor_trouble(v->visitor, 0);
-    if (waited >= limit || looks_for_end(v, waited, now_ms)) v->missed_end = job_had_ended(v->run);
-    if (v->missed_end) return OK;
+    if ((waited >= limit || looks_for_end(v, waited, now_ms)) && find_end(v))
+        log_line(LOG_DEBUG, "%s", error_text());
+    if (v->missed.verdict.has_come) return OK;
     if (waited >= limit)
         return fail(ERR_TIMEOUT, "ps/0 at %s did not come within %.3g s (%s): %s", address, limit,
                     flag, trouble);
@@ -283,7 +309,8 @@ static err look_at_last(struct evaluator *v)
 /* The job's code, unless it is done and its last checkpoint could not be evaluated. */
 static err end(struct evaluator *v, int *ret_code)
 {
-    const struct visitor_verdict *verdict = visitor_verdict(v->visitor);
+    const struct visitor_verdict *verdict =
+        v->missed.verdict.has_come ? &v->missed.verdict : visitor_verdict(v->visitor);
     TRY(look_at_last(v));
     if (!v->evaluated.count)
         log_line(LOG_WARNING, "the job has ended without a checkpoint in %s",
@@ -318,7 +345,7 @@ static err follow(struct evaluator *v, int *ret_code)
         if (task_report_is_wanted()) report_state(v);
         TRY(visitor_refusal(v->visitor));
         TRY(watch_ps(v));
-        if (v->missed_end) break;
+        if (v->missed.verdict.has_come) break;
         if (clock_ms() - v->looked_ms >= LOOK_MS) TRY(look(v));
         visitor_poll(v->visitor, LOOK_MS);
     }
@@ -345,7 +372,10 @@ static err open_kept(struct evaluator *v)
     const struct run_flags *flags = &v->run->flags;
     const int keep = (int)flags->best.count;
     const err e = events_own_folder(v->events_folder);
+    struct ended before;
     if (e) return errno == EACCES ? ERR_INPUT : e;
+    TRY(ended_find(v->run->spec.train.checkpoint.dir, &before));
+    v->missed.before = before.token;
     TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
     return best_checkpoints_open(&v->best, v->run->spec.train.checkpoint.dir, flags->best.metric,
                                  evaluation_better(&v->session, v->best_value), keep);

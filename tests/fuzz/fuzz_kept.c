@@ -10,9 +10,10 @@
 #include "cmd/serve/models_file.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/best_checkpoints.h"
+#include "core/train/checkpoint/ended.h"
 #include "core/train/spec/settings.h"
 
-enum { SETTINGS, BEST, EVALUATED, MODELS, KINDS };
+enum { SETTINGS, BEST, EVALUATED, MODELS, ENDED, KINDS };
 
 static const char folder[] = "memory:/"; /* of which a file is "memory://NAME" */
 
@@ -65,6 +66,15 @@ static void read_models(struct view bytes)
     arena_free(&arena);
 }
 
+static void read_ended(struct view bytes)
+{
+    struct ended ended;
+    memory_file(".ended", bytes);
+    if (!fuzz_went_well(ended_find(folder, &ended))) return;
+    fuzz_holds(ended.code >= 0 && ended.code <= UINT8_MAX, "a code is one of a process");
+    fuzz_holds(memchr(ended.text, '\0', sizeof ended.text), "a text has an end");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     struct view input = {bytes, bytes + count};
@@ -74,6 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     if (kind == BEST) read_best(input);
     if (kind == EVALUATED) read_evaluated(input);
     if (kind == MODELS) read_models(input);
+    if (kind == ENDED) read_ended(input);
     memory_clear();
     return 0;
 }

@@ -248,7 +248,7 @@ def dtrain(cluster, *words):
 def leftovers(cluster):
     """What a dead run could leave in the folder: shards that nobody joined, files half written. The
     token of a chief that was killed stays until the next one ends."""
-    known = re.compile(r"checkpoint|(?:measured|last_spec|settings)\.json|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\.out\..*|eval")
+    known = re.compile(r"checkpoint|\.ended|(?:measured|last_spec|settings)\.json|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\.out\..*|eval")
     found = [name for name in sorted(os.listdir(os.path.join(cluster.folder, "run")))
              if not known.fullmatch(name)]
     was_killed = cluster.lives[CHIEF][-1].code() == KILLED

@@ -227,6 +227,7 @@ static bool is_known(const struct cluster *cluster, const char *name)
                                         "model.ckpt-*.data-*-of-*",
                                         "events.out.*",
                                         ".token",
+                                        ".ended",
                                         "rows-*",
                                         "best",
                                         "published.json",

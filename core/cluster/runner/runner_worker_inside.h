@@ -16,6 +16,7 @@
 #include "core/cluster/role/row_exchange.h"
 #include "core/cluster/role/worker_role.h"
 #include "core/cluster/runner/runner_worker.h"
+#include "core/train/checkpoint/ended.h"
 #include "core/train/checkpoint/publication.h"
 #include "core/train/session/warm_start.h"
 #include "core/train/spec/settings.h"
@@ -203,8 +204,10 @@ struct step_done {
 
 /* Whether the job has ended without this worker. */
 struct missed_end {
-    struct task_job looking; /* into the folder; what follows is its, but for looked_ms */
-    uint64_t looked_ms, last_step;
+    struct task_job looking;       /* into the folder; what follows is its, but for looked_ms */
+    uint64_t looked_ms, last_step; /* last_step 0: not known */
+    struct ended ended;
+    bool takes_part;         /* in a job that has begun */
     bool has_saved, is_over; /* has_saved: this task, of the last step */
     bool is_counted;         /* the checkpoint says of its rows what follows */
     uint64_t step;

@@ -1,8 +1,8 @@
 /* runner_worker_missed.c - an end of the job that this worker was not there to hear.
  *
- * It stood still, or was cut off, while the others came to the last step, saved and ended. All ps
- * are gone then, and would be waited for as if they came back. The folder of the checkpoints knows
- * better: it is looked into now and then, in a thread, while no ps is there.
+ * It stood still, or was cut off, while the others came to the last step or were told to end, saved
+ * and ended. All ps are gone then, and would be waited for as if they came back. The folder of the
+ * checkpoints knows better: it is looked into now and then, in a thread, while no ps is there.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -32,26 +32,43 @@ static err tell_what_is_there(struct runner_worker *w)
     return m->covered.rows ? runner_worker_tell_covered(w, m->step, &m->covered, true) : OK;
 }
 
-/* A chief that has ended well takes its token away, and a later one puts its own there: of one
- * whose token is there still what it has saved itself is no end. A failure: looked at again, also
- * where only what the checkpoint counts, which --result tells, cannot be read now. */
-static err look(void *context)
+/* A failure: looked at again, also where only what the checkpoint counts, which --result tells,
+ * cannot be read now. */
+static err read_counted(struct runner_worker *w)
 {
-    struct runner_worker *w = context;
     struct missed_end *m = &w->attempts.missed;
-    bool is_ours = false;
-    m->is_over = false;
-    TRY(checkpoint_find(w->hooks.view.checkpoint_dir, m->prefix));
-    if (checkpoint_step(m->prefix) < (int64_t)m->last_step) return OK;
-    if (m->has_saved)
-        TRY(checkpoints_token_find(w->hooks.view.checkpoint_dir, w->folder.token, &is_ours));
-    if (is_ours) return OK;
     const err e = runner_worker_read_covered(w, m->prefix, &m->step, &m->covered);
     m->is_counted = !e;
     m->is_over = e != ERR_IO;
     if (!m->is_over) return e;
     if (e) log_line(LOG_WARNING, "%s: what it counts is not known: %s", m->prefix, error_text());
     return OK;
+}
+
+/* A chief that has ended well takes its token away, and a later one puts its own there: of one
+ * whose token is there still what it has saved itself is no end. */
+static err look_for_last_step(struct runner_worker *w)
+{
+    struct missed_end *m = &w->attempts.missed;
+    bool is_ours = false;
+    if (!m->last_step || checkpoint_step(m->prefix) < (int64_t)m->last_step) return OK;
+    if (m->has_saved)
+        TRY(checkpoints_token_find(w->hooks.view.checkpoint_dir, w->folder.token, &is_ours));
+    return is_ours ? OK : read_counted(w);
+}
+
+/* Whoever leads a job that this worker has taken part in has removed what an earlier one left. */
+static err look(void *context)
+{
+    struct runner_worker *w = context;
+    struct missed_end *m = &w->attempts.missed;
+    const char *folder = w->hooks.view.checkpoint_dir;
+    m->is_over = m->is_counted = false;
+    TRY(m->takes_part ? ended_find(folder, &m->ended) : OK);
+    const err e = checkpoint_find(folder, m->prefix);
+    m->is_over = m->ended.token && e == ERR_INPUT; /* which has ended without one */
+    if (e || m->is_over) return m->is_over ? OK : e;
+    return m->ended.token ? read_counted(w) : look_for_last_step(w);
 }
 
 static void on_looked(void *context, err result)
@@ -61,8 +78,17 @@ static void on_looked(void *context, err result)
     const uint64_t now_ms = clock_ms();
     m->looked_ms = now_ms;
     if (result || !m->is_over || w->task.has_ended || !all_are_gone(w, now_ms)) return;
-    log_line(LOG_INFO, "nobody is here, and %s is of the last step: the job is done", m->prefix);
-    task_end_alone(&w->task, tell_what_is_there(w));
+    if (m->ended.token)
+        log_line(LOG_INFO, "nobody is here, and %s tells how the job has ended",
+                 w->hooks.view.checkpoint_dir);
+    else
+        log_line(LOG_INFO, "nobody is here, and %s is of the last step: the job is done",
+                 m->prefix);
+    const err e = tell_what_is_there(w);
+    if (e)
+        task_end_alone(&w->task, e);
+    else
+        task_end_as_they(&w->task, m->ended.code, m->ended.text);
 }
 
 void runner_worker_look_for_end(struct runner_worker *w, uint64_t now_ms)
@@ -70,13 +96,14 @@ void runner_worker_look_for_end(struct runner_worker *w, uint64_t now_ms)
     struct missed_end *m = &w->attempts.missed;
     const uint64_t planned = runner_worker_last_step(w);
     const uint64_t last_step = planned ? planned : worker_role_end_step(w->task.role);
-    if (m->looking.is_running || !last_step || !w->hooks.view.checkpoint_dir ||
+    if (m->looking.is_running || !w->hooks.view.checkpoint_dir ||
         w->folder.jobs.opening.is_running || !all_are_gone(w, now_ms) ||
         now_ms - m->looked_ms < AGAIN_MS)
         return;
     m->looked_ms = now_ms;
     m->last_step = last_step;
-    m->has_saved = w->saving.own_step >= last_step;
+    m->takes_part = w->has_adopted;
+    m->has_saved = last_step && w->saving.own_step >= last_step;
     m->looking = (struct task_job){
         .run = look, .done = on_looked, .context = w, .loop = w->options.task.loop};
     if (task_job_start(&m->looking)) log_line(LOG_DEBUG, "%s", error_text());

@@ -10,6 +10,7 @@
 #include "core/cluster/runner/greeting.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 #include "core/train/checkpoint/bundle/file.h"
+#include "core/train/checkpoint/ended.h"
 #include "core/train/spec/last_spec.h"
 
 /* ---- the folder ---- */
@@ -68,6 +69,7 @@ static err open_once(struct runner_worker *w, struct checkpoints **ret)
                                w->folder.directory);
     if (!e) e = last_spec_keep(w->options.spec, w->folder.directory);
     if (!e) e = checkpoints_own(c, w->folder.token, resizes_of(w), clock_unix_s());
+    if (!e) e = ended_remove(w->folder.directory);
     if (!e) e = settings_load(w->folder.directory, &w->folder.set.opened);
     if (!e)
         *ret = c;
@@ -239,6 +241,17 @@ static void note_resize(struct runner_worker *w)
         log_line(LOG_WARNING, "%s", error_text());
 }
 
+/* For whoever is not there to hear it. Where this worker alone ends the job goes on. */
+static void write_end(const struct runner_worker *w)
+{
+    const struct task *t = &w->task;
+    struct ended ended = {.token = w->folder.token, .code = t->code};
+    if (!t->has_ended || t->ends_alone || worker_role_has_left(t->role)) return;
+    if (task_is_inside(&t->options)) return;
+    snprintf(ended.text, sizeof ended.text, "%.*s", ERROR_TEXT_MAX - 1, t->text);
+    if (ended_write(w->folder.directory, &ended)) log_line(LOG_WARNING, "%s", error_text());
+}
+
 /* A server that did not answer the last time is not waited for. A ps that looks for the token when
  * the chief is gone would take it for a folder that is not shared, which no other life mends: it
  * stays, as one of a chief that was killed. */
@@ -246,10 +259,12 @@ static void leave_folder(struct runner_worker *w)
 {
     if (!w->folder.checkpoints || (path_is_url(w->folder.directory) && w->saving.is_away)) return;
     if (w->saving.has_litter) remove_litter(w);
-    if (task_has_resized(&w->task))
+    if (task_has_resized(&w->task)) {
         note_resize(w);
-    else if (!w->saving.is_looked_for)
-        checkpoints_token_remove(w->folder.checkpoints, w->folder.token);
+        return;
+    }
+    write_end(w);
+    if (!w->saving.is_looked_for) checkpoints_token_remove(w->folder.checkpoints, w->folder.token);
 }
 
 void runner_worker_close_checkpoints(struct runner_worker *w)

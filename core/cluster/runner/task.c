@@ -390,13 +390,25 @@ void task_end(struct task *t, err why)
     task_flush(t);
 }
 
-void task_end_alone(struct task *t, err why)
+static void forget_all(struct task *t)
 {
-    t->ends_alone = true;
     for (int i = 0; i < t->peer_count; i++) {
         t->peers[i].link = NULL;
         t->peers[i].is_up = t->peers[i].was_up = false;
     }
+}
+
+void task_end_as_they(struct task *t, int code, const char *text)
+{
+    forget_all(t);
+    t->role->ops->stop(t->role, code, text, &t->outbox);
+    task_flush(t);
+}
+
+void task_end_alone(struct task *t, err why)
+{
+    t->ends_alone = true;
+    forget_all(t);
     task_end(t, why);
 }
 

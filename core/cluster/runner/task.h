@@ -201,6 +201,8 @@ void task_done(struct task *, enum action_type, err result);
 void task_resize(struct task *, const struct membership *);
 bool task_has_resized(const struct task *);
 void task_end(struct task *, err why); /* an error of this task itself; error_text() says more */
+/* The others have ended so, and are gone. */
+void task_end_as_they(struct task *, int code, const char *text);
 /* The job is no business of a task that does not belong to it, or any more: no verdict for the
  * others. OK: it was done. */
 void task_end_alone(struct task *, err why);

@@ -11,6 +11,7 @@
 #define CHECKPOINT_DATA ".data-"
 #define LEASE_NAME ".lease-"
 #define TOKEN_NAME ".token"
+#define ENDED_NAME ".ended"
 
 enum {
     FOLDER_NAMES_MAX = 1 << 22, /* a search of a folder ends after so many names */
@@ -32,9 +33,9 @@ void folder_unlink(const char *path); /* a file; that it cannot be is no failure
 /* Its files whose names begin so, then itself if it is empty */
 void folder_remove_named(const char *folder, const char *begin);
 #define CHECKPOINT_PART "part-" /* all shards' */
-/* What a run has beside its checkpoints: the state file, the token, what was measured, the spec,
- * what was set */
-enum { RUN_FILES = 5 };
+/* What a run has beside its checkpoints: the state file, the token, how it ended, what was
+ * measured, the spec, what was set */
+enum { RUN_FILES = 6 };
 extern const char *const run_file_names[RUN_FILES];
 /* A failure: nobody can say. */
 err folder_find_index(const char *prefix, bool *ret_is_there);

@@ -13,8 +13,8 @@
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
-const char *const run_file_names[RUN_FILES] = {CHECKPOINT_STATE, TOKEN_NAME, MEASURED_NAME,
-                                               LAST_SPEC_NAME, SETTINGS_NAME};
+const char *const run_file_names[RUN_FILES] = {CHECKPOINT_STATE, TOKEN_NAME,     ENDED_NAME,
+                                               MEASURED_NAME,    LAST_SPEC_NAME, SETTINGS_NAME};
 
 /* errno is that of the failed call. */
 static err refused(const char *what, const char *path)

@@ -1,10 +1,12 @@
 """Another worker leads where the chief is gone or stands still: nothing begins again, and one alone
 publishes."""
 import re
+import signal
 import sys
 from pathlib import Path
 
 from program import main
+from program.cluster import ENDLESS
 from program.lives import CHIEF, LEADS, LEARNT, SHORTER, Life, plan_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "life"))
@@ -12,6 +14,8 @@ import events  # noqa: E402
 
 LAST_STEP = 300 // SHORTER
 LAST_OF_ASYNC = 500 // SHORTER
+STOP_S = 6  # in which another worker leads and saves
+TERMINATED = 143
 SILENT_S = 5  # so long no chief is silent that is there
 SOON = {"train.worker_timeout_secs": 0.5}  # until then nobody saves where one ps alone has the chief's last push
 SUMMARIES = {"train.save_summaries_steps": 10}
@@ -107,9 +111,26 @@ class Leading(LeadingCase):
         cluster.tasks[CHIEF] = chief
         cluster.go_on(CHIEF)
         result = self.assert_done(cluster)
-        self.assert_says(cluster, CHIEF, r"nobody is here, and \S+ is of the last step: the job is done")
+        self.assert_says(cluster, CHIEF, r"nobody is here, and \S+ tells how the job has ended")
         self.assertLess(result["own_steps"], LAST_OF_ASYNC)
         self.assertEqual(*({key: one["rows"][key] for key in ("per_epoch", "used", "twice", "lost")} for one in (told, result)))
+
+    def test_a_chief_that_stood_still_while_the_job_was_told_to_end_ends_with_it(self):
+        def end_without_chief(cluster):
+            cluster.hold_up(CHIEF)
+            cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
+        endless = plan("async", {**SOON, "train.last_step": ENDLESS, "train.save_checkpoint_steps": 4})  # amid a save, often
+        endless.flags.append(f"--stop_timeout={STOP_S}")
+        cluster = self.disturb(endless, end_without_chief)
+        chief = cluster.tasks.pop(CHIEF)
+        self.assert_ends(cluster, TERMINATED)
+        told = cluster.result()
+        cluster.tasks[CHIEF] = chief
+        cluster.go_on(CHIEF)
+        self.assertEqual(cluster.wait()[CHIEF], TERMINATED, cluster.story())
+        self.assert_says(cluster, CHIEF, r"nobody is here, and \S+ tells how the job has ended")
+        result = cluster.result()
+        self.assertEqual((result["code"], result["step"]), (told["code"], told["step"]), cluster.story())
 
     def test_a_chief_that_is_started_again_too_late_is_a_worker(self):
         def come_too_late(cluster):

@@ -2,6 +2,7 @@
 import re
 import signal
 import time
+from pathlib import Path
 
 from program import lives, main
 from program.cluster import Task
@@ -52,6 +53,7 @@ class Signals(Life):
         gone.process.wait(lives.LIMIT_S)
         cluster.assert_ended_by([name], TERMINATED)
         self.assertIn("leaves the job, which continues without it", gone.text())
+        self.assertFalse((Path(cluster.folder) / "run/.ended").exists(), cluster.story())
         if name == CHIEF:
             cluster.wait_for_line(chief, "leads from now on")
         step = cluster.steps_of(chief)[-1]

@@ -152,7 +152,7 @@ class NotWritable(LifeCase):
 
     def test_a_folder_where_a_file_of_the_run_is_to_be(self):
         """Nobody waits for that to pass, though the job seems to have begun there."""
-        for name in ("checkpoint", ".token", "measured.json", "last_spec.json"):
+        for name in ("checkpoint", ".token", ".ended", "measured.json", "last_spec.json"):
             with self.subTest(name):
                 (self.folder / "run" / name).mkdir(parents=True)
                 self.refuse(rf"\S+/run/{name}: a folder, where a file of the run is to be: move it away",

@@ -141,6 +141,6 @@ class LifeCase(program.FolderCase):
 
     def assert_clean(self, folder="run"):
         """No litter: nothing but checkpoints, the state file and summaries."""
-        known = re.compile(r"checkpoint|(?:measured|last_spec)\.json|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\..*|eval")
+        known = re.compile(r"checkpoint|\.ended|(?:measured|last_spec)\.json|model\.ckpt-\d+\.(index|data-\d{5}-of-\d{5})|events\..*|eval")
         names = sorted(path.name for path in (self.folder / folder).iterdir())
         self.assertEqual([name for name in names if not known.fullmatch(name)], [])

@@ -164,7 +164,7 @@ class Runs:
             self.assertEqual(sorted(named), there)
         for name in there:
             self.verify(name)
-        pattern = r"checkpoint|(?:measured|last_spec)\.json|.*tfevents.*|(" + "|".join(named) + r")\.(index|data-\d{5}-of-\d{5})"
+        pattern = r"checkpoint|\.ended|(?:measured|last_spec)\.json|.*tfevents.*|(" + "|".join(named) + r")\.(index|data-\d{5}-of-\d{5})"
         self.assertEqual([name for name in self.names() if not re.fullmatch(pattern, name)], [])
         self.assertEqual(self.served.uploads, {})
         return named

@@ -139,6 +139,30 @@ class Evaluator(ClusterCase):
         newest = re.search(r'model_checkpoint_path: "\D*(\d+)"', cluster.read("run/checkpoint"))
         self.assertEqual(self.lines(task)[-1][0], int(newest[1]), cluster.story())
 
+    def test_a_job_that_ends_while_it_cannot_hear_ends_it_with_the_same_code(self):
+        """ps/0 has had another life meanwhile, so that no link brings its last words. The folder tells of an end before."""
+        Path(self.folder, "run").mkdir()
+        Path(self.folder, "run/.ended").write_text("00000000000000ab 3 another job\n")
+        changes = {"train.last_step": ENDLESS, "train.log_every_steps": 1000, "train.save_checkpoint_steps": 200,
+                   "train.checkpoint_dir": os.path.join(self.folder, "run")}
+        cluster = self.with_ps(changes)
+        task = self.evaluator(cluster)
+        self.workers(cluster)
+        cluster.wait_for("evaluator", "eval loss")
+        os.kill(task.process.pid, signal.SIGSTOP)
+        program.wait_until(task.is_held_up, lambda: "the evaluator to be held up")
+        cluster.tasks["ps/0"].kill()
+        cluster.start("ps/0")
+        cluster.wait_for("worker/0", "begins from")
+        cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
+        del cluster.tasks["evaluator"]
+        self.assert_codes(cluster, TERMINATED)
+        os.kill(task.process.pid, signal.SIGCONT)
+        self.add(cluster, task)
+        self.assert_codes(cluster, TERMINATED)
+        self.assert_says(cluster, "evaluator", r"nobody is here, and \S+/run tells how the job has ended")
+        self.assert_says(cluster, "evaluator", r"asked to end|SIGTERM")
+
     def test_all_that_it_prints_may_be_json(self):
         cluster = self.with_ps({"train.last_step": 60})
         task = self.evaluator(cluster, "--log_format=json")

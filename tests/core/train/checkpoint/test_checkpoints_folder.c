@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/random.h"
+#include "core/train/checkpoint/ended.h"
 
 enum { NOW = 1700000000, DAY = 24 * 60 * 60, TAG = 0x1234, NOISE = 3000 };
 
@@ -323,6 +324,48 @@ static void the_token_is_seen_in_the_same_folder_only_and_there_is_one(void **st
     checkpoints_close(c);
 }
 
+static void how_a_job_has_ended_is_told_until_another_one_begins(void **state)
+{
+    const char *run = folder_path(*state, "run");
+    struct checkpoints *c = run_open(run, 5, NOW);
+    struct ended ended = {.token = 1, .code = 143, .text = "worker/0: \xc3\xa9 (SIGTERM)"}, found;
+    assert_int_equal(ended_find(run, &found), OK);
+    assert_true(found.token == 0);
+    assert_int_equal(checkpoints_own(c, 1, 0, NOW), OK);
+    assert_int_equal(ended_write(run, &ended), OK);
+    assert_int_equal(ended_find(run, &found), OK);
+    assert_true(found.token == 1);
+    assert_int_equal(found.code, 143);
+    assert_string_equal(found.text, ended.text);
+    assert_int_equal(checkpoints_own(c, 2, 0, NOW), OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(ended_remove(run), OK);
+    assert_int_equal(ended_write(run, &ended), OK); /* by one that does not own it any more */
+    assert_int_equal(ended_find(run, &found), OK);
+    assert_true(found.token == 0);
+    checkpoints_token_remove(c, 2);
+    assert_int_equal(folder_count(run, "*"), 0);
+    checkpoints_close(c);
+}
+
+static void what_does_not_tell_how_a_job_has_ended_is_passed_over(void **state)
+{
+    static const char *const texts[] = {"",
+                                        "\n",
+                                        "0000000000000001",
+                                        "0000000000000001 x done\n",
+                                        "0000000000000001 256 \n",
+                                        "0000000000000001 -1 \n",
+                                        "x 1 \n"};
+    struct ended found;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        FILE *file = fopen(folder_path(*state, ".ended"), "w");
+        fputs(texts[i], file);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(ended_find(*state, &found), OK);
+        assert_true(found.token == 0);
+    }
+}
+
 /* Also by a life that knows of fewer, as one by its first flags, and the next one after it. */
 static void how_often_a_job_was_resized_is_kept_as_long_as_it_lasts(void **state)
 {
@@ -401,6 +444,8 @@ int main(void)
         IN_FOLDER(shards_go_to_a_temporary_folder_that_can_be_given_up),
         IN_FOLDER(what_dead_runs_left_is_removed_and_nothing_else),
         IN_FOLDER(the_token_is_seen_in_the_same_folder_only_and_there_is_one),
+        IN_FOLDER(how_a_job_has_ended_is_told_until_another_one_begins),
+        IN_FOLDER(what_does_not_tell_how_a_job_has_ended_is_passed_over),
         IN_FOLDER(who_writes_shards_removes_its_own_and_the_last_one_the_folder),
         IN_FOLDER(how_often_a_job_was_resized_is_kept_as_long_as_it_lasts),
         IN_FOLDER(who_came_to_own_the_folder_last_publishes_and_nobody_else),

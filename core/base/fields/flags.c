@@ -24,9 +24,10 @@ struct argument {
 static err fail_unknown(const struct object *object, const char *name, size_t length)
 {
     const char *names[NAMES_MAX];
-    const int count = fields_count(object);
-    assert(count <= NAMES_MAX);
-    for (int i = 0; i < count; i++) names[i] = object->fields[i].name;
+    int count = 0;
+    assert(fields_count(object) <= NAMES_MAX);
+    for (const struct field *field = object->fields; field->name; field++)
+        if (field->help) names[count++] = field->name; /* others are no user's */
 
     struct text word = {.length = 0}, quoted = {.length = 0};
     text_add(&word, "%.*s", (int)length, name);

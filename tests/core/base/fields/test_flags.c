@@ -13,7 +13,7 @@ enum { REST_MAX = 2, ARGUMENTS_MAX = 16 };
 
 struct flags {
     const char *job_name;
-    int64_t task_index, tag;
+    int64_t task_index, tag, inner; /* inner: in no help */
     double rate;
     uint64_t patience_ms;
     bool quiet;
@@ -81,6 +81,7 @@ static const struct field fields[] = {
      .offset = offsetof(struct flags, cores),
      .fallback = "[]",
      .help = "where to run"},
+    {.name = "inner", .type = FIELD_INT, .offset = offsetof(struct flags, inner), .fallback = "0"},
     {0},
 };
 static const struct object flags_object = {
@@ -320,6 +321,7 @@ static void unknown_flags_name_the_nearest(void **state)
 {
     assert_refused("unknown flag \"job-nam\" (did you mean --job_name?)", "--job-nam=ps", NULL);
     assert_refused("unknown flag \"frobnicate\": no flag has a similar name", "--frobnicate", NULL);
+    assert_refused("unknown flag \"inners\": no flag has a similar name", "--inners", NULL);
     assert_refused("unknown flag \"\": no flag has a similar name", "--=3", NULL);
 }
 

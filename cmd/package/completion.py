@@ -12,15 +12,15 @@ _dtrain() {
         flag=$before
     fi
     COMPREPLY=()
-    case $flag in
-%(choices)s
-    --*) return ;; # files
-    esac
     for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
         case $word in
         %(commands)s) command=$word; break ;;
         esac
     done
+    case $command:$flag in
+%(choices)s
+    *:--*) return ;; # files
+    esac
     case $command:$current in
 %(words)s
     esac
@@ -62,10 +62,19 @@ def topics(dtrain):
     return [word for word in dict.fromkeys(names + kinds) if " " not in word]
 
 
+def choices(dtrain):
+    """{COMMAND:FLAG: words}; a flag may take others of another command."""
+    found = {}
+    for command in (None, *dtrain.commands):
+        for flag in dtrain.flags(command):
+            if flag.choices:
+                found[f"{command.name if command else ''}:{flag.name}"] = " ".join(flag.choices)
+    return found
+
+
 def bash(dtrain):
-    choices = {flag.name: flag.choices for command in (None, *dtrain.commands) for flag in dtrain.flags(command)}
-    rows = [f'    {flag}) COMPREPLY=($(compgen -W "{" ".join(words)}" -- "$current")); return ;;'
-            for flag, words in choices.items() if words]
+    rows = [f'    {pattern}) COMPREPLY=($(compgen -W "{words}" -- "$current")); return ;;'
+            for pattern, words in choices(dtrain).items()]
     names = [command.name for command in dtrain.commands]
     words = {"help:*": topics(dtrain), ":-*": [*map(said, dtrain.flags()), "--help", "--version"], ":*": names}
     words |= {f"{command.name}:-*": map(said, dtrain.flags(command)) for command in dtrain.commands}

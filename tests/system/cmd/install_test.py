@@ -63,9 +63,21 @@ class Install(program.FolderCase):
     def pages(self):
         return [self.root / "share/man" / page for page in ("man1/dtrain.1", "man5/dtrain-spec.5")]
 
-    def flags(self):
-        help_text = self.succeed(self.root / "bin/dtrain", "help", "flags")
-        return re.findall(r"^  --(\w+)", help_text, re.MULTILINE)
+    def said(self):
+        """{command: {flag: its words}}, and the names of all keys, kinds and topics of the spec."""
+        found = json.loads(self.succeed(self.root / "bin/dtrain", "help", "--json"))
+        topics = {topic["name"]: topic for topic in found["topics"]}
+
+        def flags(topic):
+            rows = [row for part in topics.get(topic, {}).get("parts", []) for row in part.get("flags", [])]
+            return {row["name"]: row.get("choices", []) for row in rows}
+
+        def names(rows):
+            return {name for row in rows for name in ({row["name"]} | names(row.get("fields", [])))}
+
+        keys = names(row for topic in topics.values() for row in topic.get("fields", []) + topic.get("kinds", []))
+        return {command["name"]: flags(command["name"]) | (flags("flags") if command["takes_run_flags"] else {})
+                for command in found["commands"]} | {"": flags("flags")}, keys
 
     def test_everything_is_there_and_runs(self):
         for path in INSTALLED:
@@ -98,9 +110,11 @@ class Install(program.FolderCase):
 
     def test_man_pages_say_all_and_are_clean(self):
         commands, spec = (page.read_text().replace("\\-", "-") for page in self.pages())
-        for flag in self.flags():
+        flags, keys = self.said()
+        for flag in {flag for own in flags.values() for flag in own}:
             self.assertIn(f"\\fB--{flag}\\fR", commands)
-        for word in ("conv2d", "filters", "adam", "libsvm", "checkpoint_dir", "l2"):
+        self.assertLess({"conv2d", "filters", "adam", "libsvm", "checkpoint_dir", "l2"}, keys)
+        for word in keys:
             self.assertRegex(spec, rf'\\fB{word}\\fR|\.SS "{word}"')
         if shutil.which("mandoc"):
             found = ran(["mandoc", "-T", "lint", "-W", "warning", *self.pages()]).stdout.splitlines()
@@ -116,9 +130,23 @@ class Install(program.FolderCase):
             with self.subTest(words=words):
                 said = self.succeed("bash", "-c", ASK, "bash", script, "dtrain", *words, cwd=self.folder)
                 self.assertEqual(said.strip(), answer)
-        offered = self.succeed("bash", "-c", ASK, "bash", script, "dtrain", "--", cwd=self.folder)
-        for flag in self.flags():
-            self.assertRegex(offered, f"--{flag}[= ]")
+        for command, flags in self.said()[0].items():
+            words = [command] if command else []
+            offered = self.succeed("bash", "-c", ASK, "bash", script, "dtrain", *words, "--", cwd=self.folder).split()
+            self.assertEqual({word.strip("-=") for word in offered} - {"help", "version"}, set(flags), command)
+            for flag, choices in flags.items():
+                offered = self.succeed("bash", "-c", ASK, "bash", script, "dtrain", *words, "--" + flag, "=", "", cwd=self.folder)
+                self.assertEqual(offered.split(), choices, f"{command} --{flag}")
+
+    def test_completions_have_what_help_has(self):
+        """Of shells that are not here, too: each command, its flags, and the words that these take."""
+        for path in ("bash-completion/completions/dtrain", "zsh/site-functions/_dtrain", "fish/vendor_completions.d/dtrain.fish"):
+            text = (self.root / "share" / path).read_text()
+            for command, flags in self.said()[0].items():
+                self.assertIn(command, text)
+                for flag, words in flags.items():
+                    self.assertRegex(text, rf"--{flag}\b|-l '?{flag}\b", f"{path} {command}")
+                    self.assertIn(" ".join(words), text, f"{path} {command} --{flag}")
 
     def test_zsh_can_read_its_completion(self):
         self.need("zsh")

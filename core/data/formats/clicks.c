@@ -183,7 +183,8 @@ static const struct field fields[] = {
 
 const struct format format_clicks = {
     .object = {"clicks",
-               "made-up clicks: 26 ids, 13 numbers and the logit that they make, for columns",
+               "made-up clicks: ids c1 to c26, numbers n1 to n13, and the logit that they make, "
+               "for columns",
                fields, sizeof(struct clicks_attributes)},
     .read = read_clicks,
 };

@@ -114,11 +114,12 @@ json_t *last_spec_changes(const json_t *before, const json_t *now)
     return c.lines;
 }
 
-static void tell(const json_t *before, const json_t *now, const char *prefix)
+static void tell(const json_t *before, const json_t *now, const char *folder)
 {
     size_t i;
     json_t *line, *lines = last_spec_changes(before, now);
-    if (json_array_size(lines)) log_line(LOG_INFO, "the spec has changed since %s:", prefix);
+    if (json_array_size(lines))
+        log_line(LOG_INFO, "the spec has changed since the last run in %s:", folder);
     json_array_foreach(lines, i, line) log_line(LOG_INFO, "    %s", json_string_value(line));
     json_decref(lines);
 }
@@ -137,7 +138,7 @@ static err keep_text(const char *folder, const char *path, const char *text)
     char prefix[CHECKPOINT_PATH_MAX];
     json_t *now = json_loads(text, 0, NULL), *before = read_last(path);
     const bool is_same = before && now && json_equal(before, now);
-    if (before && now && checkpoint_find(folder, prefix) == OK) tell(before, now, prefix);
+    if (before && now && checkpoint_find(folder, prefix) == OK) tell(before, now, folder);
     json_decref(before);
     json_decref(now);
     return is_same ? OK : output_replace(path, text, strlen(text));

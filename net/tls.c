@@ -76,11 +76,13 @@ struct tls {
     unsigned char out[OUT_BYTES], in[IN_BYTES];
 };
 
-/* OpenSSL's last word, and none is left. */
+/* OpenSSL's first word, which is nearest to the cause, and none is left. */
 static err fail_ssl(err kind, const char *what)
 {
-    const unsigned long code = ERR_peek_last_error();
-    const char *why = code ? ERR_reason_error_string(code) : NULL;
+    const unsigned long code = ERR_peek_error();
+    const char *why = ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code))
+                      : code                 ? ERR_reason_error_string(code)
+                                             : NULL;
     ERR_clear_error();
     return fail(kind, "%s: %s", what, why ? why : "TLS failed");
 }
@@ -321,6 +323,14 @@ static err derive_key(struct tls_keys *keys, const unsigned char *text, size_t b
     return is_made ? OK : fail(ERR_MEMORY, "no memory for a key");
 }
 
+/* OpenSSL would ask at the terminal, or take it from standard input, also amid a job. */
+static int refuse_password(char *to, int max, int is_written, void *ret_was_asked)
+{
+    (void)to, (void)max, (void)is_written;
+    if (ret_was_asked) *(bool *)ret_was_asked = true;
+    return -1;
+}
+
 static err new_context(struct tls_keys *keys, SSL_CTX **ret)
 {
     SSL_CTX *context = SSL_CTX_new(TLS_method());
@@ -335,6 +345,7 @@ static err new_context(struct tls_keys *keys, SSL_CTX **ret)
     SSL_CTX_set_app_data(context, keys);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_default_passwd_cb(context, refuse_password);
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, verify);
     *ret = context;
     return OK;
@@ -393,17 +404,31 @@ err tls_keys_of_file(const char *path, struct tls_keys **ret)
     return OK;
 }
 
+static err use_private_key(SSL_CTX *context, const char *path)
+{
+    bool was_asked = false;
+    FILE *file; /* looked at alone: OpenSSL opens it itself */
+    TRY(open_secret(path, &file));
+    fclose(file);
+    SSL_CTX_set_default_passwd_cb_userdata(context, &was_asked);
+    const bool is_used = SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1;
+    SSL_CTX_set_default_passwd_cb_userdata(context, NULL);
+    if (is_used || !was_asked) return is_used ? OK : fail_ssl(ERR_INPUT, path);
+    ERR_clear_error();
+    return fail(ERR_INPUT,
+                "%s: has a password, for which nobody is asked: openssl pkey -in %s -out FILE "
+                "takes it away; chmod 600 FILE",
+                path, path);
+}
+
 static err use_certificate(SSL_CTX *context, char *const *files)
 {
     const char *certificate = files[CERTIFICATE], *key = files[PRIVATE_KEY],
                *authority = files[AUTHORITY];
-    FILE *file; /* looked at alone: OpenSSL opens it itself */
-    TRY(open_secret(key, &file));
-    fclose(file);
+    ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
         return fail_ssl(ERR_INPUT, certificate);
-    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
-        return fail_ssl(ERR_INPUT, key);
+    TRY(use_private_key(context, key));
     if (SSL_CTX_check_private_key(context) != 1) return fail_ssl(ERR_INPUT, key);
     if (SSL_CTX_load_verify_file(context, authority) != 1) return fail_ssl(ERR_INPUT, authority);
     return OK;

@@ -200,14 +200,20 @@ static void run_shell(const char *folder, const char *script)
     assert_int_equal(system(command), 0);
 }
 
-static struct tls_keys *certificate(const char *folder, const char *name, const char *authority)
+static err open_certificate(const char *folder, const char *name, const char *key,
+                            const char *authority, struct tls_keys **ret)
 {
     char paths[3][256];
-    struct tls_keys *keys = NULL;
     snprintf(paths[0], sizeof paths[0], "%s/%s.pem", folder, name);
-    snprintf(paths[1], sizeof paths[1], "%s/%s.key", folder, name);
+    snprintf(paths[1], sizeof paths[1], "%s/%s.key", folder, key);
     snprintf(paths[2], sizeof paths[2], "%s/%s.pem", folder, authority);
-    assert_int_equal(tls_keys_of_certificate(paths[0], paths[1], paths[2], &keys), OK);
+    return tls_keys_of_certificate(paths[0], paths[1], paths[2], ret);
+}
+
+static struct tls_keys *certificate(const char *folder, const char *name, const char *authority)
+{
+    struct tls_keys *keys = NULL;
+    assert_int_equal(open_certificate(folder, name, name, authority, &keys), OK);
     return keys;
 }
 
@@ -311,6 +317,41 @@ static void a_certificate_says_what_it_is_for(void **state)
     rmdir(folder);
 }
 
+/* Standard input has the right passwords: nobody takes them from there. */
+static void what_is_wrong_with_a_file_is_said_and_no_password_asked(void **state)
+{
+    static const struct {
+        const char *name, *key, *authority, *why;
+    } cases[] = {
+        {"task", "locked", "ca", "locked.key: has a password, for which nobody is asked"},
+        {"task", "old", "ca", "old.key: has a password, for which nobody is asked"},
+        {"task", "stranger", "ca", "stranger.key: key values mismatch"},
+        {"no", "task", "ca", "no.pem: No such file or directory"},
+        {"task", "no", "ca", "no.key: No such file or directory"},
+        {"task", "task", "no", "no.pem: No such file or directory"},
+        {"empty", "task", "ca", "empty.pem: "},
+        {"task", "task", "empty", "empty.pem: "},
+    };
+    char folder[] = "/tmp/dtrain-test-tls-XXXXXX", passwords[256];
+    if (system("command -v openssl > /dev/null")) skip();
+    assert_non_null(mkdtemp(folder));
+    make_certificates(folder);
+    run_shell(folder, "umask 077; : > empty.pem; yes secret | head -n 9 > passwords;"
+                      " openssl pkey -in task.key -aes256 -passout pass:secret -out locked.key &&"
+                      " openssl ec -in task.key -aes256 -passout pass:secret -out old.key 2> log");
+    snprintf(passwords, sizeof passwords, "%s/passwords", folder);
+    assert_non_null(freopen(passwords, "r", stdin));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tls_keys *keys = NULL;
+        assert_int_equal(
+            open_certificate(folder, cases[i].name, cases[i].key, cases[i].authority, &keys),
+            ERR_INPUT);
+        if (!strstr(error_text(), cases[i].why)) fail_msg("got: %s", error_text());
+    }
+    run_shell(folder, "rm -f *");
+    rmdir(folder);
+}
+
 /* With those of another authority, all three of them: one after the other, as people do. */
 static void certificates_that_change_are_read_again(void **state)
 {
@@ -350,6 +391,7 @@ int main(void)
         cmocka_unit_test(who_says_nothing_makes_room),
         cmocka_unit_test(a_certificate_is_of_the_authority_on_both_sides),
         cmocka_unit_test(a_certificate_says_what_it_is_for),
+        cmocka_unit_test(what_is_wrong_with_a_file_is_said_and_no_password_asked),
         cmocka_unit_test(certificates_that_change_are_read_again),
     };
     struct tls_keys *keys;

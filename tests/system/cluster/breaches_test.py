@@ -15,12 +15,11 @@ import threading
 
 import garbage_test
 import program
-from program import SLOWER, wire
+from program import memory, wire
 from program.cluster import ENDLESS, Cluster, Plan, is_listened_on
 from program.wire import greeting
 
 LOG_BYTES_MAX = 256 << 10  # of a task that hears thousands of lies
-GROWTH_MAX_MB = 64
 LARGEST = 2 ** 64 - 1
 RARELY = 31
 RARE = 50000  # steps
@@ -69,21 +68,16 @@ def all_lies(left_out):
         yield kind, {}, b"{}"
 
 
-def resident_mb(task):
-    with open(f"/proc/{task.process.pid}/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) >> 10
-
-
-class Breaches(garbage_test.Strangers):
+class Breaches(memory.Grows, garbage_test.Strangers):
     def assert_unharmed(self, cluster, grown_from=None):
         self.assertFalse(any(t.has_ended() for t in cluster.tasks.values()), cluster.story())
         for task in cluster.tasks.values():
             self.assertLess(os.path.getsize(task.path), LOG_BYTES_MAX, task.name)
-            if grown_from and SLOWER == 1:
-                self.assertLess(resident_mb(task) - grown_from[task.name], GROWTH_MAX_MB, task.name)
+            if grown_from:
+                self.assert_grown_little(task, grown_from[task.name])
 
     def sizes(self, cluster):
-        return {name: resident_mb(task) for name, task in cluster.tasks.items()}
+        return {name: memory.resident_mb(task) for name, task in cluster.tasks.items()}
 
     def lie_as_guest(self, cluster, name, left_out, turn):
         """Instead of worker/1, whose connection is made anew where it was hung up on."""

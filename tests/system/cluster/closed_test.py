@@ -7,7 +7,7 @@ import unittest
 import breaches_test
 import garbage_test
 import program
-from program import wire
+from program import memory, wire
 
 ALERT = bytes.fromhex("15030300020246")  # fatal: protocol_version
 OTHER_ALERT = b"\x15\x03"  # of what begins as TLS does
@@ -26,7 +26,7 @@ def greetings(hosts):
 
 
 @unittest.skipUnless(program.has_tls(), "this dtrain was built without TLS")
-class Closed(garbage_test.Strangers):
+class Closed(memory.Grows, garbage_test.Strangers):
     def assert_unheard(self, address, words):
         """Whatever is answered, no message of ours is among it."""
         heard = b""
@@ -60,7 +60,7 @@ class Closed(garbage_test.Strangers):
         key = f"--key_file={path}"
         self.changes = {"train.replication": "in_graph"}
         cluster = self.start_half(["--transport=tcp", key])
-        before = {name: breaches_test.resident_mb(task) for name, task in cluster.tasks.items()}
+        before = {name: memory.resident_mb(task) for name, task in cluster.tasks.items()}
         for words in self.all_words(cluster.hosts):
             for name in ("ps/0", "ps/1", "worker/0"):
                 self.assert_unheard(cluster.address(name), words)
@@ -70,8 +70,7 @@ class Closed(garbage_test.Strangers):
         for name, task in cluster.tasks.items():
             self.assertFalse(task.has_ended(), cluster.story())
             self.assertLess(os.path.getsize(task.path), breaches_test.LOG_BYTES_MAX, name)
-            if program.SLOWER == 1:
-                self.assertLess(breaches_test.resident_mb(task) - before[name], breaches_test.GROWTH_MAX_MB, name)
+            self.assert_grown_little(task, before[name])
         self.finish(cluster)
 
 

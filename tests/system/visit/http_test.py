@@ -8,7 +8,7 @@ import signal
 import socket
 
 import program
-from program import asking
+from program import asking, memory
 from program.cluster import Cluster, ClusterCase, ENDLESS, Plan, Task
 
 VERSION = "libmicrohttpd    not built in"
@@ -16,7 +16,6 @@ SAMPLE = re.compile(r'dtrain_[a-z0-9_]+\{task="(ps|worker)/\d+"(,[a-z]+="[^"]*")
 FAMILY = re.compile(r"# TYPE (dtrain_[a-z0-9_]+) (counter|gauge|histogram)")
 SLOW = 16
 AT_ONCE = 9  # clients of one host: more would be refused
-GROWTH_MAX_MB = 64
 LINES_MAX = 60  # of a task's log
 PATHS = ["/metrics", "/", "/healthz", "/readyz", "/status.json", "/logs.json", "/placement.json"]
 SEEDS = range(160 // program.SLOWER)
@@ -38,7 +37,7 @@ def is_built_in():
     return VERSION not in program.run(["version"], None).stdout
 
 
-class Http(ClusterCase):
+class Http(memory.Grows, ClusterCase):
     def setUp(self):
         super().setUp()
         if not is_built_in():
@@ -179,24 +178,19 @@ class Http(ClusterCase):
     def step(self, port):
         return float(re.search(r"^dtrain_global_step\S* (\S+)$", self.get(port, "/metrics")[1], re.M)[1])
 
-    def resident_mb(self, task):
-        with open(f"/proc/{task.process.pid}/status", encoding="ascii") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) >> 10
-
     def test_each_client_is_answered_or_hung_up_on_and_training_goes_on(self):
         cluster, ports = self.begin(Plan(ps=1, workers=1))
         self.wait_ready(cluster, ports)
         for name, port in ports.items():
             task = cluster.tasks[name]
-            step, before = self.step(port), self.resident_mb(task)
+            step, before = self.step(port), memory.resident_mb(task)
             attack = asking.Attack(port, SEEDS, PATHS, program.LIMIT_S)
             self.assertEqual(attack.failures, [], cluster.story())
             self.assertGreater(attack.answered, len(SEEDS) // 4)
             self.check_metrics(self.wait_for_metrics(cluster, port))
             cluster.wait_until(lambda p=port, s=step: self.step(p) > s, "steps")
             self.assertLess(len(task.text().splitlines()), LINES_MAX, cluster.story())
-            if program.SLOWER == 1:
-                self.assertLess(self.resident_mb(task) - before, GROWTH_MAX_MB)
+            self.assert_grown_little(task, before)
         self.end(cluster)
 
     def test_who_says_a_byte_now_and_then_keeps_no_place(self):

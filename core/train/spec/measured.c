@@ -142,6 +142,8 @@ static err measure(struct spec *spec)
     if (label_words_are_wanting(data)) e = label_words_measure(data, &context, &spec->arena);
     if (!e && standardize_wanting(&data->columns))
         e = standardize_measure(&data->train, &context, &data->columns, &spec->arena);
+    if (e && data->train.follow)
+        e = fail_prefix(e, "%s: from the files that are there at the start", name_wanting(spec));
     return e ? fail_prefix(spec_fail_data(spec, "data.train", e), "%s", spec->source) : OK;
 }
 

@@ -570,6 +570,22 @@ class CommandLine(CommandCase):
                          "1 of 4 rows are broken and left out"):
                 self.assertEqual(ended.stderr.count(said), 1, ended.stderr)
 
+    def test_what_followed_files_are_measured_for_is_said_where_there_are_none(self):
+        train = {"format": "csv", "file": "come-*.csv", "label": "y", "follow": True}
+        spec = {"data": {"train": train, "batch_size": 1, "columns": [{"column": "numeric", "name": "a", "standardize": True}]},
+                "model": [{"op": "dense", "name": "o", "inputs": ["a"], "units": 2}], "loss": "softmax_cross_entropy",
+                "optimizer": {"type": "gradient_descent", "learning_rate": 0.1}, "train": {"checkpoint_dir": "followed"}}
+        self.write("follow.json", json.dumps(spec))
+        said = [('what column "a" is standardized by', []), ("the words that labels are", ["--set=data.train.label_type=word"])]
+        for text, why in ((None, 'no file fits "come-*.csv"'), ("a,y\n", "no row of data")):
+            if text:
+                self.write("come-1.csv", text)
+            for wanting, words in said:
+                ended = self.run_dtrain(*words, "follow.json")
+                self.assertEqual(ended.returncode, 2, ended.stderr)
+                self.assertIn(f"data.train: {wanting}: from the files that are there at the start: csv data: ", ended.stderr)
+                self.assertIn(why, ended.stderr)
+
     def test_what_rows_do_not_decide_is_found_before_they_are_read(self):
         """All rows but the first are broken, or more than memory has: whoever reads on says that instead."""
         self.write("rows.csv", "a,b,y\n1,2,0\nx\n")

@@ -134,7 +134,8 @@ static void slow_worker(const struct job_facts *j, struct findings *f)
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
         const struct pace p = pace_of(t, lately);
-        const bool is_measured = !t->is_ps && of(t, COUNTER_STEPS) >= STEPS_LEAST;
+        const bool is_measured =
+            !t->is_ps && of(t, COUNTER_STEPS) >= STEPS_LEAST && !told_is_gone(t);
         const bool is_slow = p.all > slower * usual[PARTS] && p.all > usual[PARTS] + slower_s;
         if (!is_measured || !is_slow) continue;
         int worst = 0;
@@ -234,7 +235,7 @@ static void silent(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
         const uint64_t age_ms = j->now_ms - j->tasks[i].heard_ms;
-        if (age_ms >= SILENT_MS)
+        if (age_ms >= SILENT_MS && !told_is_gone(&j->tasks[i]))
             findings_say(f, FINDING_WARNING,
                          "%s has told nothing for %llu s: it is gone, stands still, or computes "
                          "one step or evaluation",
@@ -478,12 +479,21 @@ static void unheard(const struct job_facts *j, const struct told *first, struct 
         all - known, all, names, of(first, COUNTER_PEERS_STEADY));
 }
 
+/* Workers that have left, as they were allowed to */
+static int gone(const struct job_facts *j)
+{
+    int count = 0;
+    for (int i = 0; i < j->count; i++) count += told_is_gone(&j->tasks[i]);
+    return count;
+}
+
 static void missing(const struct job_facts *j, struct findings *f)
 {
     not_shown(j, f);
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
-        const double all = of(t, COUNTER_PEERS), away = all - of(t, COUNTER_PEERS_UP);
+        const double all = of(t, COUNTER_PEERS),
+                     away = all - of(t, COUNTER_PEERS_UP) - (t->is_ps ? gone(j) : 0);
         char names[AWAY_NAMED * TOLD_NAME_MAX] = "";
         if (t->is_ps && t->index == 0) unheard(j, t, f);
         if (!(away > 0) || (t->index && t->is_ps)) continue;

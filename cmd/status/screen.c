@@ -1,4 +1,5 @@
 /* screen.c - a job on a screen. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -134,11 +135,13 @@ static void print_workers(const struct job_status *s)
     for (int i = 0; i < s->count; i++) {
         const struct told *t = &s->tasks[i];
         if (t->is_ps) continue;
-        printf("%-10s %9.0f %9.3g %8.0f %5.0f %5.0f %7.0f %5.0f %6.0f %9s  %s\n", t->task,
-               of(t, COUNTER_STEPS), of(t, COUNTER_STEP_RATE), part_of(t, COUNTER_TIME_COMPUTE),
-               part_of(t, COUNTER_TIME_DATA), part_of(t, COUNTER_TIME_PUSH),
-               part_of(t, COUNTER_TIME_OTHERS), part_of(t, COUNTER_TIME_PULL),
-               part_of(t, COUNTER_TIME_HOOKS), bytes_text(of(t, COUNTER_MEMORY), memory), t->state);
+        const double rate = of(t, COUNTER_STEP_RATE);
+        printf("%-10s %9.0f %9.*g %8.0f %5.0f %5.0f %7.0f %5.0f %6.0f %9s  %s\n", t->task,
+               of(t, COUNTER_STEPS), rate < 1000 ? 3 : 9, rate < 1000 ? rate : round(rate),
+               part_of(t, COUNTER_TIME_COMPUTE), part_of(t, COUNTER_TIME_DATA),
+               part_of(t, COUNTER_TIME_PUSH), part_of(t, COUNTER_TIME_OTHERS),
+               part_of(t, COUNTER_TIME_PULL), part_of(t, COUNTER_TIME_HOOKS),
+               bytes_text(of(t, COUNTER_MEMORY), memory), t->state);
     }
 }
 

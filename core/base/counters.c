@@ -106,6 +106,13 @@ void counters_note_staleness(struct counters *counters, uint64_t staleness)
 
 /* ---- of the last seconds ---- */
 
+const char told_gone[] = "has left";
+
+bool told_is_gone(const struct told *t)
+{
+    return !t->is_ps && strcmp(t->state, told_gone) == 0;
+}
+
 double told_lately(const struct told *t, enum counter c)
 {
     return t->recent_s > 0 ? t->recent.at[c] : t->counters.at[c];

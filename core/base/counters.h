@@ -77,6 +77,9 @@ struct told {
     struct counters recent; /* what was added then to those that only grow */
 };
 
+/* The state of a worker that has left as it was allowed to, and was not lost */
+extern const char told_gone[];
+bool told_is_gone(const struct told *);
 /* Of what grows: lately, where that is known, else since the task began. A job that was well for
  * hours, and is not now, is not. */
 double told_lately(const struct told *, enum counter);

@@ -152,6 +152,20 @@ static struct job turned(void)
     return job;
 }
 
+static void a_worker_that_has_left_is_not_missing(void **state)
+{
+    struct finding found[FINDINGS_MAX];
+    struct job job = healthy();
+    worker(&job, 3)->heard_ms = NOW_MS - 42000;
+    worker(&job, 3)->counters.at[COUNTER_CLOCK] = 1e9 - 42;
+    snprintf(worker(&job, 3)->state, TOLD_STATE_MAX, "%s", told_gone);
+    ps(&job, 0)->counters.at[COUNTER_PEERS_UP] = 3;
+    assert_int_equal(apply(&job, found), 0);
+    ps(&job, 0)->counters.at[COUNTER_PEERS_UP] = 2;
+    worker(&job, 2)->index = 1; /* nothing is known of it */
+    finds(&job, "missing", "ps/0 is not connected to 1 of 4 workers: worker/2");
+}
+
 static void what_is_wrong_since_a_moment_is_named(void **state)
 {
     struct finding found[FINDINGS_MAX];
@@ -417,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
         cmocka_unit_test(of_short_steps_a_trifle_more_is_not_named),
         cmocka_unit_test(a_worker_that_rounds_wait_for_is_named_once),
+        cmocka_unit_test(a_worker_that_has_left_is_not_missing),
         cmocka_unit_test(what_is_wrong_since_a_moment_is_named),
         cmocka_unit_test(ps_that_tell_at_different_moments_are_equal),
         cmocka_unit_test(a_slow_worker_is_named_where_steps_are_long),

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/clock.h"
@@ -213,6 +214,21 @@ void counting_hear(struct task *t, int peer, const struct message *m)
     task_name(job, (int)m->counters.index, told.task);
     if (board_put(t->counting.board, job, (int)m->counters.index, &told))
         log_line(LOG_DEBUG, "%s", error_text());
+}
+
+void counting_hear_gone(struct task *t, int worker)
+{
+    int count;
+    struct told *all = board_copy(t->counting.board, false, &count);
+    for (int i = 0; i < count; i++) {
+        struct told *told = &all[i];
+        if (told->is_ps || told->index != worker) continue;
+        snprintf(told->state, sizeof told->state, "%s", told_gone);
+        told->counters.at[COUNTER_STEP_RATE] = told->counters.at[COUNTER_EXAMPLE_RATE] = 0;
+        if (board_put(t->counting.board, JOB_WORKER, worker, told))
+            log_line(LOG_DEBUG, "%s", error_text());
+    }
+    free(all);
 }
 
 /* ---- SIGUSR1 ---- */

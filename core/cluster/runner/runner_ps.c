@@ -402,6 +402,8 @@ static void on_message(void *context, struct link *link, const struct message *m
         runner_ps_tell_counted(p, worker, clock_ms());
         return;
     }
+    if (m->type == MESSAGE_LEAVE && m->leave.what == LEAVE_GONE)
+        counting_hear_gone(&p->task, worker);
     if (m->type == MESSAGE_REPLY) {
         visits_replied(p->visiting.visits, worker, m->reply.asking, m->body, m->body_bytes);
         return;

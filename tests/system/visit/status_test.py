@@ -51,6 +51,8 @@ class Status(ClusterCase):
         tasks, findings = self.told(cluster)
         self.assertNotIn("evictions_total", tasks["ps/0"]["counters"])
         self.assertFalse([finding for finding in findings if "gone for too long" in finding["text"]])
+        self.assertFalse([finding for finding in findings if finding["rule"] == "missing"])
+        self.assertEqual((tasks["worker/2"]["state"], tasks["worker/2"]["counters"].get("steps_per_second", 0)), ("has left", 0))
         self.assertEqual(self.ask(cluster, "stop", TIMEOUT), "the job has ended\n")
         self.assert_codes(cluster, 143)
         self.assertRegex(cluster.tasks["worker/0"].text(), r"stopped by a visitor \(")

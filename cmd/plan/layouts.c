@@ -79,6 +79,8 @@ static void count_rows(struct over_ps *s, const struct named_rows *named)
             (is_frozen ? 0 : floats) + rows * numbers * (double)sizeof(int64_t);
         s->bytes[slice->ps].rows_down += floats;
     }
+    for (int ps = s->layout->ps_count; ps < s->layout->all_ps; ps++)
+        s->bytes[ps].rows_up = s->bytes[layout_home(s->layout, ps)].rows_up;
 }
 
 err over_ps_open(const struct planned *planned, const struct named_rows *named, int ps,
@@ -125,8 +127,8 @@ static err count_memory(const struct over_ps *s, const struct hosts *hosts, stru
     ret->windows = (double)m->windows + PROGRAM_BYTES;
     ret->save = (double)m->save;
     ret->worker = (double)session + PROGRAM_BYTES;
-    for (int ps = 0; ps < s->layout->ps_count; ps++)
-        ret->worker += (double)rows_window_bytes(&s->rows, ps);
+    for (int ps = 0; ps < s->layout->all_ps; ps++)
+        ret->worker += (double)rows_window_bytes(&s->rows, layout_home(s->layout, ps));
     ret->fits = !(hosts->memory > 0) ||
                 (all_of(m) + PROGRAM_BYTES <= hosts->memory && ret->worker <= hosts->memory);
     free(memory);

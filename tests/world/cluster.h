@@ -104,8 +104,8 @@ struct job_plan {
 };
 
 /* only: so many mishaps, all of this kind; MISHAP_KINDS: as the seed says. is_found: by a
- * coordinator, whatever the seed says. */
-void job_plan_draw(struct job_plan *, enum mishap_kind only, bool is_found);
+ * coordinator, whatever the seed says. has_rows: what MISHAP_HELD befalls holds a table. */
+void job_plan_draw(struct job_plan *, enum mishap_kind only, bool is_found, bool has_rows);
 extern const char *const mishap_names[];                           /* [MISHAP_KINDS] */
 enum mishap_kind mishap_find(const char *name);                    /* MISHAP_KINDS: there is none */
 const char *job_folder(const struct job_plan *, const char *name); /* until the next call but one */

@@ -14,7 +14,7 @@ static uint64_t draw_ns(uint64_t most_ms)
 /* As job_plan_draw() has it */
 struct wanted {
     enum mishap_kind only;
-    bool is_found;
+    bool is_found, has_rows;
 };
 
 /* Most happen while it trains, some while it starts or ends, some one soon after another. */
@@ -246,7 +246,7 @@ static void draw_gone(struct job_plan *plan, const struct wanted *wanted)
 /* Whatever befalls it, a ps and the one that follows it are two of the tasks. */
 static void draw_replicas(struct job_plan *plan, const struct wanted *wanted)
 {
-    const bool may = plan->ps == PS_MOST && plan->model == MODEL_DIGITS && !plan->coordinator;
+    const bool may = plan->ps == PS_MOST && !plan->coordinator;
     plan->training.is_held_twice = may && draw_below(3) == 0;
 }
 
@@ -258,7 +258,7 @@ static void draw_held(struct job_plan *plan, const struct wanted *wanted)
     if (wanted->only != MISHAP_HELD) return;
     const int limit_s = plan->training.limit_s;
     plan->ps = PS_MOST;
-    plan->model = MODEL_DIGITS;
+    plan->model = wanted->has_rows ? MODEL_COUNTS : MODEL_DIGITS;
     plan->is_alone = plan->is_url = plan->is_large = plan->is_in_graph = false;
     plan->has_evaluator = false;
     plan->coordinator = plan->keep_best = 0;
@@ -314,7 +314,7 @@ static void draw_apart(struct job_plan *plan, const struct apart *apart,
     machine.random = kept;
 }
 
-void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
+void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found, bool has_rows)
 {
     static const struct apart draws[] = {
         {"disk", draw_disks},    {"coor", draw_coordinator}, {"host", draw_places},
@@ -323,7 +323,7 @@ void job_plan_draw(struct job_plan *plan, enum mishap_kind only, bool is_found)
         {"cold", draw_frozen},   {"twos", draw_replicas},    {"gone", draw_gone},
         {"held", draw_held},
     };
-    const struct wanted wanted = {only, is_found};
+    const struct wanted wanted = {only, is_found, has_rows};
     *plan = (struct job_plan){
         .ps = 1 + (int)draw_below(PS_MOST),
         .workers = 1 + (int)draw_below(WORKERS_MOST),

@@ -104,7 +104,7 @@ void job_put(const struct job_plan *plan, const char *folder)
         counts_text(plan, folder, what, sizeof what);
     else
         digits_text(plan, what, sizeof what);
-    char towers[64] = "", best[64] = "", keeping[256], ways[256], end[64];
+    char towers[64] = "", best[64] = "", pins[96] = "", keeping[256], ways[256], end[64];
     const struct training_plan *t = &plan->training;
     if (job_plan_has_epochs(plan))
         snprintf(end, sizeof end, "'epochs': %d", t->epochs);
@@ -119,12 +119,15 @@ void job_put(const struct job_plan *plan, const char *folder)
                  t->replicas);
     add_keeping(plan, keeping, sizeof keeping);
     if (plan->towers) snprintf(towers, sizeof towers, ", 'towers': %d", plan->towers);
+    if (t->is_held_twice && plan->model == MODEL_COUNTS &&
+        !plan->grows) /* of which all have a part */
+        snprintf(pins, sizeof pins, "'placement': {'pins': [{'match': 'rows/*', 'ps': 1}]}, ");
     if (plan->keep_best) snprintf(best, sizeof best, ", 'keep_best': %d", plan->keep_best);
     snprintf(text, sizeof text,
-             "{'name': 'job', 'seed': 7, %s, 'train': {'mode': '%s', %s, %s, "
+             "{'name': 'job', 'seed': 7, %s, %s'train': {'mode': '%s', %s, %s, "
              "'log_every_steps': 10, 'checkpoint_dir': '%s', 'save_checkpoint_steps': %d, "
              "'evaluate_every_steps': %d, 'replication': '%s'%s%s%s}}",
-             what, plan->is_sync ? "sync" : "async", end, ways, job_folder(plan, folder),
+             what, pins, plan->is_sync ? "sync" : "async", end, ways, job_folder(plan, folder),
              plan->save_steps, plan->evaluates ? 13 : 0,
              plan->is_in_graph ? "in_graph" : "between_graph", towers, best, keeping);
     for (char *c = text; *c; c++)

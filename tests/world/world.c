@@ -9,6 +9,7 @@
  *     --visits                          commands are given meanwhile
  *     --sets                            the same, and all of them are `dtrain set`
  *     --found                           tasks find each other by a coordinator
+ *     --only held --rows                what the two hold are rows of tables
  */
 #include "tests/world/cluster.h"
 
@@ -37,7 +38,7 @@ struct order {
     uint64_t first, last;
     int jobs;
     bool is_traced, is_twice, is_calm;
-    bool is_aimed, is_visited, sets, is_found;
+    bool is_aimed, is_visited, sets, is_found, has_rows;
     int message; /* that is aimed at; 0: any */
     enum mishap_kind only;
 };
@@ -58,7 +59,7 @@ static void draw_plan(struct job_plan *plan, const struct order *order, uint64_t
     bool is_aimed = order->is_aimed || (is_free && seed % 4 == 1);
     enum mishap_kind only = order->only;
     if (is_free && seed % 4 == 3) only = (enum mishap_kind)(seed / 4 % MISHAP_LACK);
-    job_plan_draw(plan, only, order->is_found);
+    job_plan_draw(plan, only, order->is_found, order->has_rows);
     if (plan->is_alone) is_visited = is_aimed = false;    /* there are no ps, and no messages */
     if (is_visited) plan->training.is_held_twice = false; /* visitors change values */
     if (is_visited) visits_draw(plan, order->sets);
@@ -176,12 +177,19 @@ static int run_jobs(const struct order *order)
 static bool read_order(int count, char **words, struct order *order)
 {
     static const struct option options[] = {
-        {"seeds", required_argument, NULL, 's'}, {"seed", required_argument, NULL, 's'},
-        {"jobs", required_argument, NULL, 'j'},  {"trace", no_argument, NULL, 't'},
-        {"twice", no_argument, NULL, '2'},       {"calm", no_argument, NULL, 'c'},
-        {"only", required_argument, NULL, 'o'},  {"aim", required_argument, NULL, 'a'},
-        {"visits", no_argument, NULL, 'v'},      {"sets", no_argument, NULL, 'S'},
-        {"found", no_argument, NULL, 'f'},       {0},
+        {"seeds", required_argument, NULL, 's'},
+        {"seed", required_argument, NULL, 's'},
+        {"jobs", required_argument, NULL, 'j'},
+        {"trace", no_argument, NULL, 't'},
+        {"twice", no_argument, NULL, '2'},
+        {"calm", no_argument, NULL, 'c'},
+        {"only", required_argument, NULL, 'o'},
+        {"aim", required_argument, NULL, 'a'},
+        {"visits", no_argument, NULL, 'v'},
+        {"sets", no_argument, NULL, 'S'},
+        {"found", no_argument, NULL, 'f'},
+        {"rows", no_argument, NULL, 'r'},
+        {0},
     };
     *order = (struct order){.first = 1, .last = 1, .jobs = 1, .only = MISHAP_KINDS};
     for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
@@ -206,6 +214,7 @@ static bool read_order(int count, char **words, struct order *order)
             order->is_visited |= option == 'v' || option == 'S';
             order->sets |= option == 'S';
             order->is_found |= option == 'f';
+            order->has_rows |= option == 'r';
         }
         if (option == '?') return false;
     }
@@ -235,7 +244,7 @@ static void prepare(char **words)
 static void print_usage(void)
 {
     fprintf(stderr, "world --seeds A..B | --seed N, [--jobs N] [--trace] [--twice] [--calm] "
-                    "[--only KIND] [--aim MESSAGE] [--visits] [--sets] [--found]\nKIND:");
+                    "[--only KIND] [--aim MESSAGE] [--visits] [--sets] [--found] [--rows]\nKIND:");
     for (int i = 0; i < MISHAP_KINDS; i++) fprintf(stderr, " %s", mishap_names[i]);
     fprintf(stderr, "\nMESSAGE: any, or its name in net/messages.def\n");
 }

@@ -101,7 +101,8 @@ static json_t *tables_json(const struct layout *layout, int ps)
 {
     json_t *list = json_array();
     for (int i = layout->slice_count; i < layout->all_count; i++)
-        if (layout->slices[i].ps == ps) json_append(&list, table_json(layout, &layout->slices[i]));
+        if (layout->slices[i].ps == layout_home(layout, ps))
+            json_append(&list, table_json(layout, &layout->slices[i]));
     return list;
 }
 

@@ -316,7 +316,7 @@ static void show(struct runner_ps *p)
         .is_in_use = setup->config.takes_all,
         .is_held_twice = setup->part.is_held_twice,
         .tables = described.tables,
-        .table_count = described.table_count,
+        .table_count = setup->config.follows ? 0 : described.table_count,
     };
     visits_show(p->visiting.visits, &p->visiting.shown);
     visits_changed(p->visiting.visits, ps_role_step(p->task.role));

@@ -120,7 +120,7 @@ struct arrival {
     uint64_t used;    /* of the next step's, by what is speculated of it */
 };
 
-/* Rows of a ps */
+/* Rows of a ps of the layout, or of the one that stands in for it */
 struct rows_there {
     struct rows_asked asked;
     char *kept; /* the front of a window that is gone, with `kept` gradients; NULL: none */
@@ -163,6 +163,8 @@ struct averages_asked {
 struct ps_windows {
     void *values;
     float *gradients;
+    void *rows;    /* NULL: it has no tables */
+    bool is_apart; /* the ps does not see these */
 };
 
 /* Where a ps is done without, and the other one that holds the same is read
@@ -174,7 +176,7 @@ struct stand_in {
 
 /* What comes of each ps. */
 struct incoming {
-    struct rows_there *rows; /* [ps] */
+    struct rows_there *rows; /* [ps of the layout] */
     struct arrival *values;  /* [ps] */
     struct averages_asked averages;
     struct ps_windows *windows; /* [ps] */
@@ -331,6 +333,8 @@ int runner_worker_source(const struct runner_worker *, int ps); /* where its val
 bool runner_worker_reads(const struct runner_worker *, int ps); /* they come from this ps */
 /* Which ps of the layout these windows are bound to; NOBODY: none */
 int runner_worker_bound(const struct runner_worker *, int ps);
+void runner_worker_bind(struct runner_worker *,
+                        int ps); /* of the layout, to its source's windows */
 /* A push, or a part of one, to a ps that follows: what the other one gets goes into its window. */
 void runner_worker_copy_push(struct runner_worker *, int ps, const struct message *);
 
@@ -373,8 +377,11 @@ const struct row_source *runner_worker_open_rows(struct runner_worker *);
 void runner_worker_rows_heard(struct runner_worker *, int ps, const struct message *); /* ROWS */
 void runner_worker_rows_values(struct runner_worker *, int ps);                        /* VALUES */
 void runner_worker_rows_push(struct runner_worker *, int ps,
-                             const struct message *);         /* before PUSH */
-void runner_worker_rows_keep(struct runner_worker *, int ps); /* the window is about to go */
+                             const struct message *); /* before PUSH */
+/* Of a ps of the layout: the window is about to go; what is kept of it is of a step that is over;
+ * and another window is there. */
+void runner_worker_rows_keep(struct runner_worker *, int ps);
+void runner_worker_rows_drop(struct runner_worker *, int ps);
 void runner_worker_rows_bind(struct runner_worker *, int ps, void *window, bool is_apart);
 
 /* runner_worker_averages.c: for evaluations. NULL: the spec wants none. */

@@ -77,7 +77,8 @@ static void expect_windows(const struct attempt *attempt)
     const uint64_t bytes = runner_worker_block_bytes(w, attempt->ps);
     const struct window values = {.bytes =
                                       bytes / sizeof(float) * number_bytes(w->task.wire_values)};
-    const struct window rows = {.bytes = rows_window_bytes(&w->session.rows, attempt->ps)};
+    const int home = layout_home(w->session.layout, attempt->ps);
+    const struct window rows = {.bytes = rows_window_bytes(&w->session.rows, home)};
     link_expect(attempt->link, &(struct link_windows){values, {.bytes = bytes}, rows});
 }
 
@@ -315,11 +316,11 @@ static void on_shared(void *context, struct link *link, const struct link_window
     const int ps = runner_worker_bound(w, attempt->ps);
     attempt->has_windows = true;
     w->incoming.windows[attempt->ps] =
-        (struct ps_windows){windows->values.base, windows->gradients.base};
+        (struct ps_windows){windows->values.base, windows->gradients.base, windows->rows.base,
+                            !link_shares_memory(link)};
     if (ps == NOBODY) return;
     float **kept = &w->kept[ps];
-    session_bind(&w->session, ps, windows->values.base, windows->gradients.base);
-    runner_worker_rows_bind(w, ps, windows->rows.base, !link_shares_memory(link));
+    runner_worker_bind(w, ps);
     if (!*kept) return;
     session_put_gradients(&w->session, ps, *kept);
     free(*kept);

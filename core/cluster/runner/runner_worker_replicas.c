@@ -36,28 +36,37 @@ bool runner_worker_reads(const struct runner_worker *w, int ps)
     return runner_worker_bound(w, ps) != NOBODY;
 }
 
-/* To what its source has shared */
-static void bind(struct runner_worker *w, int ps)
+void runner_worker_bind(struct runner_worker *w, int ps)
 {
     const struct ps_windows *from = &w->incoming.windows[runner_worker_source(w, ps)];
-    if (from->gradients)
-        session_bind(&w->session, ps, from->values, from->gradients);
-    else
+    if (!from->gradients) {
         session_unbind(&w->session, ps);
+        return;
+    }
+    session_bind(&w->session, ps, from->values, from->gradients);
+    runner_worker_rows_bind(w, ps, from->rows, from->is_apart);
+}
+
+/* Its rows, where they are still to come, are nobody's. */
+static void part_from(struct runner_worker *w, int ps)
+{
+    struct link *const link = w->task.peers[runner_worker_source(w, ps)].link;
+    if (link) link_unpatch(link);
+    free(w->kept[ps]); /* of a step that is over */
+    w->kept[ps] = NULL;
+    runner_worker_rows_drop(w, ps);
 }
 
 static void change(struct runner_worker *w, uint64_t gone)
 {
     const uint64_t changed = gone ^ w->incoming.stand_in.now;
-    w->incoming.stand_in.now = gone;
     if (!changed) return;
     runner_worker_forget_speculation(w);
-    for (int ps = 0; ps < homes_of(w); ps++) {
-        if (!replicas_have(changed, ps)) continue;
-        free(w->kept[ps]); /* of a step that is over */
-        w->kept[ps] = NULL;
-        bind(w, ps);
-    }
+    for (int ps = 0; ps < homes_of(w); ps++)
+        if (replicas_have(changed, ps)) part_from(w, ps);
+    w->incoming.stand_in.now = gone;
+    for (int ps = 0; ps < homes_of(w); ps++)
+        if (replicas_have(changed, ps)) runner_worker_bind(w, ps);
 }
 
 /* A step that is being computed goes on with what it has. */

@@ -9,9 +9,15 @@
 
 /* ---- asking ---- */
 
+/* Of a ps of the layout; NULL: it is gone. */
+static struct link *link_of(const struct runner_worker *w, int ps)
+{
+    return w->task.peers[runner_worker_source(w, ps)].link;
+}
+
 static err send_asking(struct runner_worker *w, int ps, size_t bytes, bool trains)
 {
-    struct link *link = w->task.peers[ps].link;
+    struct link *link = link_of(w, ps);
     const struct message m = {
         .type = MESSAGE_ROWS,
         .job = JOB_WORKER,
@@ -21,7 +27,7 @@ static err send_asking(struct runner_worker *w, int ps, size_t bytes, bool train
                  .asking = rows_ask(&w->incoming.rows[ps].asked)},
         .length = bytes,
     };
-    if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
+    if (!link) return fail(ERR_PEER, "ps/%d is gone", runner_worker_source(w, ps));
     link_unpatch(link);
     return link_send(link, &m);
 }
@@ -30,17 +36,17 @@ static err await_answer(struct runner_worker *w, int ps)
 {
     const struct rows_asked *asked = &w->incoming.rows[ps].asked;
     for (int i = 0; i < AWAIT_LOOKS_MAX && !asked->is_answered; i++)
-        TRY(runner_worker_await_link(w, ps));
+        TRY(runner_worker_await_link(w, runner_worker_source(w, ps)));
     if (asked->is_answered && !asked->is_refused) return OK;
-    return fail(ERR_PEER, "ps/%d has no rows for this worker", ps);
+    return fail(ERR_PEER, "ps/%d has no rows for this worker", runner_worker_source(w, ps));
 }
 
 /* Of all ps that are asked. The role asks for all values again where some rows do not come. */
 static err ask_all(struct runner_worker *w, const size_t bytes[], bool trains)
 {
-    for (int ps = 0; ps < w->task.peer_count; ps++)
+    for (int ps = 0; ps < w->session.layout->ps_count; ps++)
         if (bytes[ps]) TRY(send_asking(w, ps, bytes[ps], trains));
-    for (int ps = 0; ps < w->task.peer_count; ps++)
+    for (int ps = 0; ps < w->session.layout->ps_count; ps++)
         if (bytes[ps]) TRY(await_answer(w, ps));
     return OK;
 }
@@ -67,13 +73,13 @@ static err settle(void *context)
     struct runner_worker *w = context;
     err e = OK;
     bool is_any = false;
-    for (int ps = 0; ps < w->task.peer_count; ps++)
-        is_any |= w->task.peers[ps].link && rows_are_open(&w->incoming.rows[ps].asked);
+    for (int ps = 0; ps < w->session.layout->ps_count; ps++)
+        is_any |= link_of(w, ps) && rows_are_open(&w->incoming.rows[ps].asked);
     if (!is_any) return OK;
     runner_worker_reclaim_loop(w);
-    for (int ps = 0; ps < w->task.peer_count && !e; ps++) {
+    for (int ps = 0; ps < w->session.layout->ps_count && !e; ps++) {
         const struct rows_asked *asked = &w->incoming.rows[ps].asked;
-        if (!w->task.peers[ps].link || !rows_are_open(asked)) continue;
+        if (!link_of(w, ps) || !rows_are_open(asked)) continue;
         e = await_answer(w, ps);
         if (asked->is_answered) e = OK;
     }
@@ -97,13 +103,16 @@ static bool are_those(const struct runner_worker *w, int ps, const struct messag
            m->length == (uint64_t)link->counts.wanted_floats * sizeof(float);
 }
 
-void runner_worker_rows_heard(struct runner_worker *w, int ps, const struct message *m)
+void runner_worker_rows_heard(struct runner_worker *w, int from, const struct message *m)
 {
-    rows_arrived(&w->incoming.rows[ps].asked, m, are_those(w, ps, m));
+    const int ps = runner_worker_bound(w, from);
+    if (ps != NOBODY) rows_arrived(&w->incoming.rows[ps].asked, m, are_those(w, ps, m));
 }
 
-void runner_worker_rows_values(struct runner_worker *w, int ps)
+void runner_worker_rows_values(struct runner_worker *w, int from)
 {
+    const int ps = runner_worker_bound(w, from);
+    if (ps == NOBODY) return;
     const uint64_t came = rows_with_values(&w->incoming.rows[ps].asked);
     if (came)
         rows_came(&w->session.rows, ps, came - 1);
@@ -113,7 +122,7 @@ void runner_worker_rows_values(struct runner_worker *w, int ps)
 
 /* ---- pushing ---- */
 
-/* Gradients, and rows to come, that lie elsewhere than in the window */
+/* Gradients, and rows to come, that lie elsewhere than in the window of the ps that brings rows */
 static err patch(struct link *link, const struct rows_link *rows)
 {
     link_unpatch(link);
@@ -124,27 +133,52 @@ static err patch(struct link *link, const struct rows_link *rows)
     return OK;
 }
 
-void runner_worker_rows_push(struct runner_worker *w, int ps, const struct message *push)
+/* Of whom rows come nothing comes from another one that holds them, too: it gets all ids, in its
+ * own window. false: what is pushed is nowhere any more. */
+static bool copy_front(struct runner_worker *w, int to, int ps)
+{
+    char *const window = w->incoming.windows[to].rows;
+    const struct rows_link *rows = &w->session.rows.links[ps];
+    const char *kept = w->incoming.rows[ps].kept;
+    if (!window || (!rows->window && !kept)) return false;
+    if (rows->window)
+        rows_copy_front(&w->session.rows, ps, window);
+    else
+        memcpy(window, kept, rows->front);
+    return true;
+}
+
+void runner_worker_rows_push(struct runner_worker *w, int to, const struct message *push)
 {
     const struct rows *rows = &w->session.rows;
-    struct link *link = w->task.peers[ps].link;
+    const int ps = layout_home(w->session.layout, to);
+    const bool brings = runner_worker_reads(w, to);
+    struct link *link = w->task.peers[to].link;
     if (!link || !rows_window_bytes(rows, ps)) return;
+    if (!brings && !copy_front(w, to, ps)) return;
+    const struct rows_link *pushed = &rows->links[ps];
+    const uint32_t names_next = rows->names_next ? ROWS_AND_NEXT : 0;
+    const uint32_t was_brought = pushed->was_brought ? ROWS_BROUGHT : 0;
     const struct message m = {
         .type = MESSAGE_ROWS,
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = push->generation,
-        .rows = {(rows->names_next ? ROWS_AND_NEXT : 0) |
-                     (rows->links[ps].was_brought ? ROWS_BROUGHT : 0),
-                 .push = push->push.push},
-        .length = rows_push_bytes(&rows->links[ps]),
+        .rows = {brings ? names_next | was_brought : 0, .push = push->push.push},
+        .length = brings ? rows_push_bytes(pushed) : pushed->front,
     };
-    err e = patch(link, &rows->links[ps]);
+    err e = brings ? patch(link, pushed) : OK;
     if (!e) e = link_send(link, &m);
     if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes */
 }
 
 /* ---- windows ---- */
+
+void runner_worker_rows_drop(struct runner_worker *w, int ps)
+{
+    free(w->incoming.rows[ps].kept);
+    w->incoming.rows[ps].kept = NULL;
+}
 
 /* A push that was not answered may have to be sent again. */
 void runner_worker_rows_keep(struct runner_worker *w, int ps)
@@ -152,8 +186,7 @@ void runner_worker_rows_keep(struct runner_worker *w, int ps)
     struct rows_link *link =
         rows_window_bytes(&w->session.rows, ps) ? &w->session.rows.links[ps] : NULL;
     struct rows_there *rows = &w->incoming.rows[ps];
-    free(rows->kept);
-    rows->kept = NULL;
+    runner_worker_rows_drop(w, ps);
     rows_asked_forget(&rows->asked);
     if (!link || !link->window) return;
     rows->kept = malloc(link->front + 1);
@@ -170,6 +203,5 @@ void runner_worker_rows_bind(struct runner_worker *w, int ps, void *window, bool
     rows_asked_forget(&rows->asked);
     if (!rows->kept) return;
     memcpy(window, rows->kept, w->session.rows.links[ps].front);
-    free(rows->kept);
-    rows->kept = NULL;
+    runner_worker_rows_drop(w, ps);
 }

@@ -331,8 +331,8 @@ static const struct field train_fields[] = {
      .max = 1,
      .help = "1: each ps but ps/0 has a follower, another ps, that holds what it has acknowledged: "
              "of 2n + 1 ps the last n follow ps/1 to ps/n. A ps that is gone for --ps_timeout is "
-             "done without, and no step is lost. Workers push twice what these ps hold. Dense "
-             "variables only"},
+             "done without, and no step is lost; with ps/0 the job returns to its last checkpoint. "
+             "Workers push twice what the others hold"},
     {.name = "publish",
      .type = FIELD_OBJECT,
      .offset = offsetof(struct train_spec, checkpoint.publish),

@@ -355,7 +355,6 @@ static void lay_out_blocks(struct layout *layout)
     lay_out(layout, true);
 }
 
-/* What is held twice are blocks, which all hear of the same gradients; rows of tables are not. */
 static err check_replicas(const struct placement_spec *spec, const struct layout *layout)
 {
     const int ps = layout->all_ps;
@@ -365,12 +364,6 @@ static err check_replicas(const struct placement_spec *spec, const struct layout
                     "train.ps_replicas: ps/0, which has no follower, and two for each other part "
                     "are an odd number of ps, from 3 to %d; there %s %d",
                     REPLICAS_PS_MAX, ps == 1 ? "is" : "are", ps);
-    for (int i = 0; i < layout->variable_count; i++)
-        if (layout->variables[i].table)
-            return fail(ERR_INPUT,
-                        "train.ps_replicas: %s is a table of rows, of which no follower is kept; "
-                        "remove ps_replicas",
-                        layout->variables[i].name);
     return OK;
 }
 

@@ -305,7 +305,9 @@ class Life(ClusterCase):
             with cluster.standstill():
                 for name in names:
                     cluster.start(name)
-                    cluster.wait_for_line("ps/0", rf"{name} is back, in another life")
+                    cluster.wait_until(lambda: cluster.tasks[name].has_ended() or
+                                       f"{name} is back, in another life" in cluster.text_of("ps/0"), f"{name} to be back")
+                    cluster.assert_ended_by([name])  # at once, where the job was over when it was killed
         return self.disturb(plan, blow)
 
     def assert_ends(self, cluster, code=0):

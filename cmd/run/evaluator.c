@@ -247,7 +247,7 @@ static err find_end(struct evaluator *v)
     struct ended ended;
     struct visitor_verdict *verdict = &v->missed.verdict;
     const char *folder = v->run->spec.train.checkpoint.dir;
-    TRY(ended_find(folder, &ended));
+    TRY(ended_find(folder, 0, &ended));
     verdict->has_come = ended.token && ended.token != v->missed.before;
     if (!verdict->has_come) {
         verdict->has_come = job_had_ended(v->run); /* and is done */
@@ -374,7 +374,7 @@ static err open_kept(struct evaluator *v)
     const err e = events_own_folder(v->events_folder);
     struct ended before;
     if (e) return errno == EACCES ? ERR_INPUT : e;
-    TRY(ended_find(v->run->spec.train.checkpoint.dir, &before));
+    TRY(ended_find(v->run->spec.train.checkpoint.dir, 0, &before));
     v->missed.before = before.token;
     TRY(evaluated_checkpoints_open(&v->evaluated, v->events_folder, keep));
     return best_checkpoints_open(&v->best, v->run->spec.train.checkpoint.dir, flags->best.metric,

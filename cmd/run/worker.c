@@ -36,8 +36,8 @@ static bool met_anybody(const struct task *task)
 static bool missed_end(const struct run *run, const struct task *task)
 {
     const bool has_waited = task->code == EXIT_TIMEOUT || task->code == EXIT_LOST_PEER;
-    return has_waited && is_alone(task) && (run_kind(run) == RUN_WORKER || met_anybody(task)) &&
-           job_had_ended(run);
+    return has_waited && !task->ends_after_all && is_alone(task) &&
+           (run_kind(run) == RUN_WORKER || met_anybody(task)) && job_had_ended(run);
 }
 
 /* ret_why: where it was for this task alone to end. */

@@ -70,7 +70,7 @@ static void read_ended(struct view bytes)
 {
     struct ended ended;
     memory_file(".ended", bytes);
-    if (!fuzz_went_well(ended_find(folder, &ended))) return;
+    if (!fuzz_went_well(ended_find(folder, 0, &ended))) return;
     fuzz_holds(ended.code >= 0 && ended.code <= UINT8_MAX, "a code is one of a process");
     fuzz_holds(memchr(ended.text, '\0', sizeof ended.text), "a text has an end");
 }

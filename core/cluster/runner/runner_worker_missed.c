@@ -64,7 +64,7 @@ static err look(void *context)
     struct missed_end *m = &w->attempts.missed;
     const char *folder = w->hooks.view.checkpoint_dir;
     m->is_over = m->is_counted = false;
-    TRY(m->takes_part ? ended_find(folder, &m->ended) : OK);
+    TRY(m->takes_part ? ended_find(folder, w->folder.token, &m->ended) : OK);
     const err e = checkpoint_find(folder, m->prefix);
     m->is_over = m->ended.token && e == ERR_INPUT; /* which has ended without one */
     if (e || m->is_over) return m->is_over ? OK : e;

@@ -124,6 +124,7 @@ struct task {
     struct task_counting counting;
     bool has_ended, has_left;
     bool ends_alone;              /* has_ended, and the others are not told */
+    bool ends_after_all;          /* ... and they ended before */
     struct membership resizes_to; /* has_ended: by a resize; of no tasks: otherwise */
     int code;
     char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */

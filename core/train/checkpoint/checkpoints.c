@@ -369,6 +369,14 @@ err checkpoints_token_find(const char *directory, uint64_t token, bool *ret_is_s
     return e == ERR_INPUT ? OK : e;
 }
 
+err checkpoints_token(const char *directory, uint64_t *ret)
+{
+    char found[TOKEN_BYTES + 1] = "";
+    const err e = read_token(directory, found);
+    *ret = e ? 0 : strtoull(found, NULL, 16);
+    return e == ERR_INPUT ? OK : e;
+}
+
 bool checkpoints_token_is_seen(const char *directory, uint64_t token)
 {
     bool is_seen;

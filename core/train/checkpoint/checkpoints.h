@@ -105,6 +105,7 @@ err checkpoints_take_again(const struct checkpoints *);
 uint64_t checkpoints_resizes(const struct checkpoints *); /* as it says there */
 void checkpoints_token_remove(struct checkpoints *, uint64_t token);
 bool checkpoints_token_is_seen(const char *directory, uint64_t token);
+err checkpoints_token(const char *directory, uint64_t *ret); /* 0: there is none; as below */
 /* ERR_IO: a disk or a server did not say. */
 err checkpoints_token_find(const char *directory, uint64_t token, bool *ret_is_seen);
 

@@ -39,7 +39,7 @@ static void parse(const char *line, struct ended *ret)
     snprintf(ret->text, sizeof ret->text, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-err ended_find(const char *directory, struct ended *ret)
+static err read_ended(const char *directory, struct ended *ret)
 {
     char path[CHECKPOINT_PATH_MAX], line[LINE_MAX_BYTES];
     uint8_t *read = NULL;
@@ -56,12 +56,22 @@ err ended_find(const char *directory, struct ended *ret)
     return e == ERR_INPUT ? OK : e;
 }
 
+err ended_find(const char *directory, uint64_t own_token, struct ended *ret)
+{
+    uint64_t token;
+    TRY(read_ended(directory, ret));
+    if (!ret->token) return OK;
+    TRY(checkpoints_token(directory, &token));
+    if (token && token != ret->token && token != own_token) *ret = (struct ended){0};
+    return OK;
+}
+
 /* Behind a URL whoever may write need not have the right to remove: an empty one is none, too. */
 err ended_remove(const char *directory)
 {
     struct ended ended;
     char path[CHECKPOINT_PATH_MAX];
-    TRY(ended_find(directory, &ended));
+    TRY(read_ended(directory, &ended));
     if (!ended.token) return OK;
     TRY(folder_join(directory, ENDED_NAME, path));
     if (path_is_url(path)) return file_put(path, "", 0);

@@ -1,5 +1,5 @@
 /* ended.h - how the last job ended that had a folder of checkpoints, for tasks of it that were not
- * there to hear: they stood still, were cut off, or were about to connect. The chief writes it as
+ * there to hear: they stood still, or were cut off. The chief writes it as
  * it leaves; the next one takes it away as it opens the folder, and nobody else: a chief that goes
  * on after it stood still may own the folder once more.
  */
@@ -18,8 +18,10 @@ struct ended {
 
 /* Unless another chief owns the folder by now. */
 err ended_write(const char *directory, const struct ended *);
-/* ERR_IO: a disk or a server did not say. A file that says nothing is none. */
-err ended_find(const char *directory, struct ended *ret);
+/* None where the folder has a token that is neither its nor the caller's own (0: it has none): the
+ * job goes on, or its chief was killed. ERR_IO: a disk or a server did not say. A file that says
+ * nothing is none. */
+err ended_find(const char *directory, uint64_t own_token, struct ended *ret);
 err ended_remove(const char *directory);
 
 #endif

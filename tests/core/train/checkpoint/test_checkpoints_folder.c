@@ -329,18 +329,26 @@ static void how_a_job_has_ended_is_told_until_another_one_begins(void **state)
     const char *run = folder_path(*state, "run");
     struct checkpoints *c = run_open(run, 5, NOW);
     struct ended ended = {.token = 1, .code = 143, .text = "worker/0: \xc3\xa9 (SIGTERM)"}, found;
-    assert_int_equal(ended_find(run, &found), OK);
+    assert_int_equal(ended_find(run, 0, &found), OK);
     assert_true(found.token == 0);
     assert_int_equal(checkpoints_own(c, 1, 0, NOW), OK);
     assert_int_equal(ended_write(run, &ended), OK);
-    assert_int_equal(ended_find(run, &found), OK);
+    assert_int_equal(ended_find(run, 0, &found), OK);
     assert_true(found.token == 1);
     assert_int_equal(found.code, 143);
     assert_string_equal(found.text, ended.text);
+    checkpoints_token_remove(c, 1);
+    assert_int_equal(ended_find(run, 0, &found), OK);
+    assert_true(found.token == 1);
+    /* another job has the folder, which has not taken away what was written in the same moment */
     assert_int_equal(checkpoints_own(c, 2, 0, NOW), OK);
+    assert_int_equal(ended_find(run, 0, &found), OK);
+    assert_true(found.token == 0);
+    assert_int_equal(ended_find(run, 2, &found), OK); /* a chief that stood still */
+    assert_true(found.token == 1);
     for (int i = 0; i < 2; i++) assert_int_equal(ended_remove(run), OK);
     assert_int_equal(ended_write(run, &ended), OK); /* by one that does not own it any more */
-    assert_int_equal(ended_find(run, &found), OK);
+    assert_int_equal(ended_find(run, 0, &found), OK);
     assert_true(found.token == 0);
     checkpoints_token_remove(c, 2);
     assert_int_equal(folder_count(run, "*"), 0);
@@ -361,7 +369,7 @@ static void what_does_not_tell_how_a_job_has_ended_is_passed_over(void **state)
         FILE *file = fopen(folder_path(*state, ".ended"), "w");
         fputs(texts[i], file);
         assert_int_equal(fclose(file), 0);
-        assert_int_equal(ended_find(*state, &found), OK);
+        assert_int_equal(ended_find(*state, 0, &found), OK);
         assert_true(found.token == 0);
     }
 }

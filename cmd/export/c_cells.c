@@ -217,7 +217,7 @@ static void write_read_pixels(FILE *f, const struct cells *c, int at, int cell)
     write_text(f, c->names[cell]);
     fprintf(f,
             ";\n    for (long i = 0; i < %" PRId64 "; i++)\n"
-            "        in->v%d[i] = (float)(%.17g * row->%s[i] + %.17g);\n",
+            "        in->v%d[i] = (float)(%.17g * (double)row->%s[i] + %.17g);\n",
             shape_count(&c->pixels[cell]), at, c->data->scale, c->members[cell], c->data->offset);
 }
 

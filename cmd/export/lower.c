@@ -402,10 +402,11 @@ static err add_node(struct lowering *l, int node)
     if (l->of_node[node] >= 0) return add_output(l->program, l->node->name, l->of_node[node]);
     for (int i = 0; i < 2; i++) {
         int value;
+        if (node_of(graph, l->node->input[i]) < 0) continue; /* a column, which a client has */
         TRY(lower_input(l, i, &value));
         TRY(add_output(l->program, l->node->input[i]->name, value));
     }
-    return OK;
+    return l->program->output_count ? OK : lower_refuse("both of its inputs are columns");
 }
 
 /* As predict says it */

@@ -95,13 +95,19 @@ static enum tf_type example_type(const struct tf_cells *t, int cell)
     return t->given.is_time[cell] ? TF_INT64 : TF_FLOAT;
 }
 
+/* One image of each Example: TensorFlow refuses bytes of fewer or more. */
 static struct tf_tensor pixels_of(struct tf_graph *g, struct tf_tensor bytes,
                                   const struct shape *pixels)
 {
+    const struct tf_tensor batch = tf_one(g, "Shape", TF_STRING, bytes);
+    const struct tf_tensor dims[] = {batch, tf_int32s(g, pixels->dim, pixels->rank),
+                                     tf_int32(g, 0)};
+    const struct tf_tensor shape = tf_node(g, "ConcatV2", dims, 3);
+    tf_attr_int(g, "N", 2);
+    tf_attr_type(g, "T", TF_INT32);
     const struct tf_tensor x = tf_node(g, "DecodeRaw", &bytes, 1);
     tf_attr_type(g, "out_type", TF_UINT8);
-    return tf_reshape(g, TF_UINT8, x,
-                      (const int64_t[]){-1, pixels->dim[0], pixels->dim[1], pixels->dim[2]}, 4);
+    return tf_two(g, "Reshape", TF_UINT8, x, shape);
 }
 
 void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_tensor serialized,

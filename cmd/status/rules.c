@@ -91,12 +91,18 @@ static struct pace pace_of(const struct told *t, bool lately)
     return ret;
 }
 
+/* That is still there: what the others did is no measure. */
+static bool is_worker(const struct told *t)
+{
+    return !t->is_ps && !told_is_gone(t);
+}
+
 /* Of who takes steps while others hardly do, the last seconds tell; where nobody does, because
  * steps are long, all that is known. */
 static bool is_judged_lately(const struct job_facts *j)
 {
     for (int i = 0; i < j->count; i++)
-        if (!j->tasks[i].is_ps && told_lately(&j->tasks[i], COUNTER_STEPS) >= STEPS_LEAST)
+        if (is_worker(&j->tasks[i]) && told_lately(&j->tasks[i], COUNTER_STEPS) >= STEPS_LEAST)
             return true;
     return false;
 }
@@ -114,7 +120,7 @@ static double median(const struct job_facts *j, bool lately, int part)
     int count = 0;
     for (int i = 0; all && i < j->count; i++) {
         const struct pace p = pace_of(&j->tasks[i], lately);
-        if (j->tasks[i].is_ps || p.steps < STEPS_LEAST) continue;
+        if (!is_worker(&j->tasks[i]) || p.steps < STEPS_LEAST) continue;
         all[count++] = part == PARTS ? p.all : p.part[part];
     }
     if (count) {
@@ -125,7 +131,7 @@ static double median(const struct job_facts *j, bool lately, int part)
     return found;
 }
 
-/* Of steps that take less than a millisecond logging or another program is a part. */
+/* In steps of less than a millisecond, logging or another program is a noticeable part. */
 static void slow_worker(const struct job_facts *j, struct findings *f)
 {
     const bool lately = is_judged_lately(j);
@@ -134,8 +140,7 @@ static void slow_worker(const struct job_facts *j, struct findings *f)
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
         const struct pace p = pace_of(t, lately);
-        const bool is_measured =
-            !t->is_ps && of(t, COUNTER_STEPS) >= STEPS_LEAST && !told_is_gone(t);
+        const bool is_measured = is_worker(t) && of(t, COUNTER_STEPS) >= STEPS_LEAST;
         const bool is_slow = p.all > slower * usual[PARTS] && p.all > usual[PARTS] + slower_s;
         if (!is_measured || !is_slow) continue;
         int worst = 0;

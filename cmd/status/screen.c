@@ -70,7 +70,7 @@ static void print_head(const struct totals *t)
     printf(", %.0f examples/s, %.0f examples", t->example_rate, t->examples);
     if (t->chief) printf(", loss %.4g", of(t->chief, COUNTER_LOSS));
     printf(", up %s\n%d ps", time_text(t->uptime, text), t->ps);
-    if (t->followers) printf(" (%d of them a follower of another)", t->followers);
+    if (t->followers) printf(" (%d of them followers)", t->followers);
     printf(", %d worker%s", t->workers, t->workers == 1 ? "" : "s");
     if (!t->chief) {
         puts("");

@@ -122,6 +122,19 @@ static void of_short_steps_a_trifle_more_is_not_named(void **state)
     finds(&job, "slow_worker", "worker/1 is 11.8 x slower than the median (0.0012 s a step): its");
 }
 
+static void what_those_did_that_have_left_is_no_measure(void **state)
+{
+    struct finding found[FINDINGS_MAX];
+    struct job job = healthy();
+    for (int i = 0; i < WORKERS; i++) worker(&job, i)->counters.at[COUNTER_TIME_COMPUTE] += 200;
+    for (int i = 1; i < WORKERS; i++) {
+        worker(&job, i)->counters.at[COUNTER_TIME_COMPUTE] -= 200; /* as fast as they were */
+        snprintf(worker(&job, i)->state, TOLD_STATE_MAX, "%s", told_gone);
+    }
+    const int count = apply(&job, found);
+    for (int i = 0; i < count; i++) assert_string_not_equal(found[i].rule, "slow_worker");
+}
+
 static void a_worker_that_rounds_wait_for_is_named_once(void **state)
 {
     struct finding found[FINDINGS_MAX];
@@ -430,6 +443,7 @@ int main(void)
         cmocka_unit_test(nothing_is_found_where_nothing_is_wrong),
         cmocka_unit_test(a_slow_worker_is_named_with_what_it_does),
         cmocka_unit_test(of_short_steps_a_trifle_more_is_not_named),
+        cmocka_unit_test(what_those_did_that_have_left_is_no_measure),
         cmocka_unit_test(a_worker_that_rounds_wait_for_is_named_once),
         cmocka_unit_test(a_worker_that_has_left_is_not_missing),
         cmocka_unit_test(what_is_wrong_since_a_moment_is_named),

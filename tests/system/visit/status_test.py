@@ -117,7 +117,7 @@ class Status(ClusterCase):
         tasks, _ = self.told(cluster)
         self.assertFalse([name for name in ("ps/0", "ps/1") if "follows_ps" in tasks[name]["counters"]])
         screen = self.ask(cluster, "status", TIMEOUT)
-        self.assertIn("\n3 ps (1 of them a follower of another), 1 worker, worker/0 leads", screen)
+        self.assertIn("\n3 ps (1 of them followers), 1 worker, worker/0 leads", screen)
         self.assertRegex(screen, r"\nps/2 .*  follows ps/1: ")
 
     def test_the_lines_of_all_tasks_are_shown_by_their_times(self):

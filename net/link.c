@@ -337,7 +337,7 @@ bool link_look(struct link *link)
 bool link_may_come_amid(const struct link *link, const struct message *message)
 {
     if (message_is_part(message->type)) return !message->body_bytes;
-    return message_may_wait(message->type) &&
+    return message_may_wait(message->type) && !message->length &&
            deferred_has_room(&link->deferred, message->body_bytes);
 }
 

@@ -527,8 +527,9 @@ static bool move_on(struct loop *loop, const struct link *link)
     return move(loop) || has_served;
 }
 
-/* What has come and is no part stays where it is: nothing behind it can be heard. A ring is looked
- * at for a while first, as in wait(). Inproc nothing comes but from this very loop. */
+/* What is no part and may not wait (message_may_wait) stays where it is, and so does all behind it.
+ * A ring is looked at for a while first, as in wait(). Inproc nothing comes but from this very
+ * loop. */
 err loop_await(struct loop *loop, struct link *link, int timeout_ms)
 {
     const uint64_t before = link->progress, until_ms = clock_ms() + (uint64_t)timeout_ms;

@@ -416,8 +416,8 @@ static err use_private_key(SSL_CTX *context, const char *path)
     if (is_used || !was_asked) return is_used ? OK : fail_ssl(ERR_INPUT, path);
     ERR_clear_error();
     return fail(ERR_INPUT,
-                "%s: has a password, for which nobody is asked: openssl pkey -in %s -out FILE "
-                "takes it away; chmod 600 FILE",
+                "%s: is encrypted with a password, which dtrain does not ask for; remove it: "
+                "openssl pkey -in %s -out FILE; chmod 600 FILE",
                 path, path);
 }
 

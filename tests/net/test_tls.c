@@ -323,8 +323,8 @@ static void what_is_wrong_with_a_file_is_said_and_no_password_asked(void **state
     static const struct {
         const char *name, *key, *authority, *why;
     } cases[] = {
-        {"task", "locked", "ca", "locked.key: has a password, for which nobody is asked"},
-        {"task", "old", "ca", "old.key: has a password, for which nobody is asked"},
+        {"task", "locked", "ca", "locked.key: is encrypted with a password"},
+        {"task", "old", "ca", "old.key: is encrypted with a password"},
         {"task", "stranger", "ca", "stranger.key: key values mismatch"},
         {"no", "task", "ca", "no.pem: No such file or directory"},
         {"task", "no", "ca", "no.key: No such file or directory"},

@@ -133,8 +133,8 @@ static err patch(struct link *link, const struct rows_link *rows)
     return OK;
 }
 
-/* Of whom rows come nothing comes from another one that holds them, too: it gets all ids, in its
- * own window. false: what is pushed is nowhere any more. */
+/* A replica that is not read sends no rows back, so it is sent all ids, in its own window. false:
+ * what is pushed is nowhere any more. */
 static bool copy_front(struct runner_worker *w, int to, int ps)
 {
     char *const window = w->incoming.windows[to].rows;

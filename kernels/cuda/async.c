@@ -16,6 +16,7 @@ struct inlet {
 
 struct mark {
     cudaEvent_t event;
+    bool is_recorded; /* replays set it, now and then; it may be set without one in between */
 };
 
 /* Not every driver can. */
@@ -109,25 +110,30 @@ static err open_event(cudaEvent_t *ret)
                        "cudaEventCreateWithFlags");
 }
 
-static err mark_open(struct device *d, struct mark **ret)
-{
-    struct mark *mark = calloc(1, sizeof *mark);
-    if (!mark) return fail(ERR_MEMORY, "no memory for a mark");
-    cuda_select(d);
-    const err e = open_event(&mark->event);
-    if (e)
-        free(mark);
-    else
-        *ret = mark;
-    return e;
-}
-
 static void mark_close(struct device *d, struct mark *mark)
 {
     if (!mark) return;
     cuda_select(d);
     cuda_check(d, cudaEventDestroy(mark->event), "cudaEventDestroy");
     free(mark);
+}
+
+static err mark_open(struct device *d, struct mark **ret)
+{
+    struct mark *mark = calloc(1, sizeof *mark);
+    if (!mark) return fail(ERR_MEMORY, "no memory for a mark");
+    cuda_select(d);
+    err e = open_event(&mark->event);
+    if (e) {
+        free(mark);
+        return e;
+    }
+    e = cuda_replays_try(d);
+    if (e)
+        mark_close(d, mark);
+    else
+        *ret = mark;
+    return e;
 }
 
 /* One of a recording is known outside of it, too. */
@@ -139,6 +145,7 @@ static void mark_set(struct device *d, struct mark *mark, enum mark_of of)
     const struct beside *by = of == MARK_UPLOADS ? &state->up : &state->out;
     if (!cuda_may_queue(d)) return;
     if (of == MARK_UPLOADS) state->up.last = mark;
+    mark->is_recorded |= state->recording.is_on;
     cuda_check(d, cudaEventRecordWithFlags(mark->event, by->stream, flags),
                "cudaEventRecordWithFlags");
 }
@@ -159,11 +166,15 @@ static void mark_follow(struct device *d, struct mark *mark)
         state->up.is_used = false;
 }
 
+/* Until a replay is over its event may still be as the one before has left it, where replays do not
+ * hold; a recording's copies are joined at its end. */
 static bool mark_await(struct device *d, struct mark *mark)
 {
     const struct cuda_state *state = d->state;
+    const bool may_be_old = mark->is_recorded && !state->replays.hold;
     cuda_select(d);
-    return !state->failure && cuda_await_event(d, mark->event) && !state->failure;
+    return !state->failure && (!may_be_old || cuda_await_stream(d, state->stream)) &&
+           cuda_await_event(d, mark->event) && !state->failure;
 }
 
 /* --- inlets --- */

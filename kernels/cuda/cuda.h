@@ -19,6 +19,7 @@ enum {
     STAGINGS = 2, /* one is filled while the other is under way */
     DEVICE_NAME_MAX = 480,
     FAILURE_MAX = 512,
+    REPLAYS_NOTE_MAX = 160,
     GPU_WAIT_LIMIT_S = 600, /* for a GPU that does not answer; examples/README.md has all limits */
 };
 
@@ -64,6 +65,11 @@ struct cuda_state {
         bool is_on;
         const struct mark *follows; /* the last of `up`, if what is recorded follows that */
     } recording;
+    struct { /* see replays.c */
+        bool is_tried, hold;
+        char note[REPLAYS_NOTE_MAX]; /* for the user, to be told; "": nothing */
+        char told[REPLAYS_NOTE_MAX];
+    } replays;
     void *staging[STAGINGS]; /* pinned */
     cudaEvent_t staged[STAGINGS];
     int next_staging;
@@ -140,6 +146,11 @@ err cuda_record(struct device *);
 err cuda_record_end(struct device *, struct recording **ret);
 void cuda_replay(struct device *, const struct recording *);
 void cuda_recording_close(struct device *, struct recording *);
+
+/* Once for each device, when nothing is recorded: whether replays.hold, that an event of a
+ * recording is not reached from its launch on until its turn has come. Waits; an error is one of
+ * the wait. */
+err cuda_replays_try(struct device *);
 
 /* ERR_DEVICE: the driver is not there, or too old for the runtime. */
 err cuda_driver_find(void);

@@ -152,8 +152,13 @@ void dnn_note(struct cuda_dnn *dnn, const char *format, ...)
 const char *device_note(struct device *d)
 {
     if (d->kernels->close != close_gpu) return "";
-    const struct cuda_state *state = d->state;
+    struct cuda_state *state = d->state;
     struct cuda_dnn *dnn = state->dnn;
+    if (*state->replays.note) {
+        memcpy(state->replays.told, state->replays.note, sizeof state->replays.told);
+        state->replays.note[0] = '\0';
+        return state->replays.told;
+    }
     if (!dnn) return "";
     memcpy(dnn->told, dnn->notes, sizeof dnn->told);
     dnn->notes[0] = '\0';

@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernels/note.h"
+
 /* ---- inlets ---- */
 
 /* Each is worked on after the next has been sent: y becomes the number that they make as digits. */
@@ -207,7 +209,7 @@ static void what_cannot_be_pinned_is_no_failure(void **state)
 /* ---- marks ---- */
 
 /* The first half is there while the second may still be on its way, queued or recorded. */
-static void mark_halves(struct scene *s)
+static void mark_halves(struct scene *s, bool comes_early)
 {
     struct device *d = &s->d;
     struct mark *first, *second;
@@ -229,6 +231,7 @@ static void mark_halves(struct scene *s)
         if (round > 0) s->async->replay(d, recording);
         assert_true(s->async->mark_await(d, first));
         for (int i = 0; i < COUNT / 2; i++) assert_true(s->to[i] == 2 * wanted);
+        if (round > 0) assert_true((s->to[COUNT - 1] == 2 * wanted) == !comes_early);
         assert_true(s->async->mark_await(d, second));
         assert_all(s->to, 2 * wanted);
     }
@@ -238,9 +241,31 @@ static void mark_halves(struct scene *s)
     s->async->mark_close(d, NULL);
 }
 
+static void await_halves(struct scene *s)
+{
+    mark_halves(s, true);
+    assert_string_equal(device_note(&s->d), "");
+}
+
 static void what_comes_down_is_awaited_piece_by_piece(void **state)
 {
-    play(mark_halves);
+    play(await_halves);
+}
+
+static void await_late_halves(struct scene *s)
+{
+    emulated_set_late_events(true);
+    mark_halves(s, false);
+    emulated_set_late_events(false);
+    assert_string_equal(device_note(&s->d),
+                        "GPU 0 tells too early that a part of a recorded step is done: gradients "
+                        "leave when the step is over");
+    assert_string_equal(device_note(&s->d), ""); /* told once */
+}
+
+static void what_a_replay_brings_down_is_never_taken_for_that_of_the_last(void **state)
+{
+    play(await_late_halves);
 }
 
 /* ---- recordings ---- */
@@ -347,6 +372,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_mapped_for_reading_is_pinned_for_uploads_alone),
         cmocka_unit_test(what_cannot_be_pinned_is_no_failure),
         cmocka_unit_test(what_comes_down_is_awaited_piece_by_piece),
+        cmocka_unit_test(what_a_replay_brings_down_is_never_taken_for_that_of_the_last),
         cmocka_unit_test(recorded_work_is_done_as_often_as_it_is_asked_for),
         cmocka_unit_test(recorded_work_keeps_its_place_among_other_work),
         cmocka_unit_test(what_was_queued_before_a_recording_is_no_part_of_it),

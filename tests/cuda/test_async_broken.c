@@ -236,6 +236,39 @@ static void a_replay_that_fails_comes_out_of_synchronize(void **state)
     play(fail_to_replay);
 }
 
+/* The first of a GPU, which tries replays: whatever fails there is not told. */
+static void open_mark(const char *call, int after)
+{
+    struct device d = open_gpu();
+    struct mark *mark;
+    const size_t taken = emulated_memory_taken();
+    emulated_break(call, after);
+    assert_int_equal(d.kernels->async->mark_open(&d, &mark), OK);
+    emulated_break(NULL, 0);
+    assert_int_equal(emulated_memory_taken(), taken);
+    assert_int_equal(d.kernels->synchronize(&d), OK);
+    d.kernels->async->mark_close(&d, mark);
+    device_close(&d);
+    assert_int_equal(emulated_memory_taken(), 0);
+}
+
+static void a_gpu_whose_replays_cannot_be_tried_is_as_good(void **state)
+{
+    static const struct {
+        const char *call;
+        int after;
+    } breaks[] = {
+        {"cudaMalloc", 0},           {"cudaEventCreateWithFlags", 1}, {"cudaStreamBeginCapture", 0},
+        {"cudaMemsetAsync", 0},      {"cudaMemsetAsync", 7},          {"cudaEventRecord", 0},
+        {"cudaStreamEndCapture", 0}, {"cudaGraphInstantiate", 0},     {"cudaGraphLaunch", 0},
+        {"cudaGraphLaunch", 1},      {"cudaGraphExecDestroy", 0}};
+    for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++)
+        open_mark(breaks[i].call, breaks[i].after);
+    emulated_set_late_events(true);
+    open_mark("cudaEventQuery", 0);
+    emulated_set_late_events(false);
+}
+
 /* Streams and events are made in pairs. */
 static void a_gpu_without_streams_for_copies_is_not_opened(void **state)
 {
@@ -271,6 +304,7 @@ int main(void)
         cmocka_unit_test(taking_memory_breaks_a_recording_and_nothing_else),
         cmocka_unit_test(a_failure_before_a_recording_is_still_told),
         cmocka_unit_test(a_replay_that_fails_comes_out_of_synchronize),
+        cmocka_unit_test(a_gpu_whose_replays_cannot_be_tried_is_as_good),
         cmocka_unit_test(a_gpu_without_streams_for_copies_is_not_opened),
         cmocka_unit_test(a_watched_gpu_does_one_thing_at_a_time),
     };

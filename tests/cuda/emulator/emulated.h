@@ -62,6 +62,10 @@ void emulated_tell(emulated_witness *);
  * when somebody waits for them. */
 void emulated_set_hasty_copies(bool);
 
+/* Whether an event of a recording is as the last launch left it until its own turn has come, or
+ * (so at first) not reached from the launch on. */
+void emulated_set_late_events(bool);
+
 /* A GPU that takes kernels and runs none. */
 void emulated_set_idle(bool);
 

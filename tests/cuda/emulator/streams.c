@@ -37,12 +37,17 @@ static struct emulated_stream *streams[STREAMS_MAX];
 static _Thread_local struct emulated_graph *capture; /* NULL: this thread captures nothing */
 static _Thread_local struct emulated_stream *capture_began;
 static _Thread_local bool is_capture_broken;
-static bool is_hasty = true, is_hung;
+static bool is_hasty = true, is_late, is_hung;
 static emulated_witness *witness;
 
 void emulated_set_hasty_copies(bool is)
 {
     is_hasty = is;
+}
+
+void emulated_set_late_events(bool is)
+{
+    is_late = is;
 }
 
 void emulated_tell(emulated_witness *of)
@@ -192,10 +197,11 @@ static void count_copy(const struct work *w, bool is_serial)
     if (is_serial && (is_up || is_down)) given.bytes_serial += (int64_t)w->bytes;
 }
 
-/* Events of a graph count as recorded from the moment on when it is launched. */
+/* Events of a graph count as recorded from the moment on when it is launched, unless they are late.
+ */
 static void record_events(const struct emulated_graph *g)
 {
-    for (int i = 0; i < g->count; i++)
+    for (int i = 0; i < g->count && !is_late; i++)
         if (g->at[i].kind == WORK_RECORD) g->at[i].event->recorded++;
 }
 
@@ -307,6 +313,7 @@ static bool do_piece(struct work *w)
 {
     const int at = next_of_any(w->graph, w->is_done);
     if (at < 0) return false;
+    if (is_late && w->graph->at[at].kind == WORK_RECORD) w->graph->at[at].event->recorded++;
     do_work(&w->graph->at[at]);
     tell(&w->graph->at[at]);
     w->is_done[at] = true;

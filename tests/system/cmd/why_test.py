@@ -38,7 +38,7 @@ class WhyTest(ClusterCase):
         self.assertIn("it was done at step 60", found["end", "note"])
         self.assertIn("of step 60: it continues from there", found["kept", "note"])
         self.assertIn("computing was", found["shares", "note"])
-        of_speed = {"lines", "outside", "stood_still", "status"}  # the machine's
+        of_speed = {"lines", "outside", "stood_still", "status", "slow_worker", "late_worker", "starved"}  # the machine's
         self.assertEqual([rule for rule, level in found if level == "warning" and rule not in of_speed], [])
 
     def test_a_loss_that_is_none(self):

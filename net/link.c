@@ -55,7 +55,7 @@ void link_free(struct link *link)
     if (link->ops->drop) link->ops->drop(link);
     if (link->shared.is_ours) link_free_windows(&link->shared.windows);
     patches_free(&link->shared.patches);
-    deferred_free(&link->deferred);
+    parcel_queue_free(&link->deferred);
     free(link);
 }
 
@@ -130,14 +130,31 @@ void link_tell(struct link *link, const struct message *message)
     link->took_ns += loop_now_ns(link->loop) - began_ns;
 }
 
+static err defer(struct link *link, const struct message *message)
+{
+    struct parcel parcel = {.payload = message->body,
+                            .payload_bytes = message->body_bytes,
+                            .is_body = message->body_bytes > 0};
+    wire_pack(message, parcel.header);
+    return parcel_queue_add(&link->deferred, &parcel);
+}
+
 /* More may be deferred meanwhile, and any callback may close the link. */
 static bool tell_deferred(struct link *link)
 {
-    struct deferred now = link->deferred;
+    struct parcel_queue now = link->deferred;
     if (!now.count) return false;
-    link->deferred = (struct deferred){0};
-    for (int i = 0; i < now.count && link->state != LINK_CLOSED; i++) link_tell(link, &now.at[i]);
-    deferred_free(&now);
+    link->deferred = (struct parcel_queue){0};
+    for (; now.count > 0 && link->state != LINK_CLOSED; parcel_queue_pop(&now)) {
+        struct message message;
+        const err e = wire_unpack(parcel_queue_at(&now, 0)->header, &message);
+        message.body = parcel_queue_at(&now, 0)->payload;
+        if (e)
+            link_end(link, e);
+        else
+            link_tell(link, &message);
+    }
+    parcel_queue_free(&now);
     return true;
 }
 
@@ -284,7 +301,7 @@ void link_deliver(struct link *link, const struct message *message)
     struct mover *const mover = loop_mover(link->loop);
     link->progress++;
     if (loop_is_moving(link->loop) && !message_is_part(message->type)) {
-        const err e = deferred_add(&link->deferred, message);
+        const err e = defer(link, message);
         if (e) link_end(link, e);
     } else if (mover_is_moving(mover)) {
         mover_keep(mover, link, message);
@@ -338,7 +355,8 @@ bool link_may_come_amid(const struct link *link, const struct message *message)
 {
     if (message_is_part(message->type)) return !message->body_bytes;
     return message_may_wait(message->type) && !message->length &&
-           deferred_has_room(&link->deferred, message->body_bytes);
+           link->deferred.count < LINK_DEFERRED_MAX &&
+           message->body_bytes <= LINK_DEFERRED_BYTES_MAX - link->deferred.body_bytes;
 }
 
 static err check_outgoing(const struct link *link, const struct message *message, const void *base)

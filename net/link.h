@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "core/base/error.h"
-#include "net/loop/deferred.h"
 #include "net/parcel_queue.h"
 #include "net/stream/patches.h"
 #include "net/transport.h"
@@ -33,6 +32,8 @@ enum {
     LINK_STALL_MAX_MS = 120000,        /* between two pieces of one message */
     LINK_GUEST_MESSAGE_MAX_MS = 30000, /* from its first piece to its last, of a guest */
     LINK_MESSAGES_PER_LOOK_MAX = 64,   /* delivered, then others have their turn */
+    LINK_DEFERRED_MAX = 256,           /* messages that parts may overtake, */
+    LINK_DEFERRED_BYTES_MAX = 1 << 20, /* and the bytes of their bodies */
     LINK_SLICE_US = 100,               /* likewise, when what they brought about took so long */
     LINK_CODE_OF_OTHER_VERSION = 2,    /* of REFUSED: an exit code, as for a wrong command line */
     LINK_CODE_OF_NO_MEMORY = 128,      /* ... as of who may come again */
@@ -83,19 +84,19 @@ struct link {
     void *context;
     struct listener *listener; /* CONNECTING: whose owner is to be told of it; NULL: another */
     enum link_state state;
-    bool is_active;           /* this side connected */
-    bool is_announced;        /* its owner knows it, and so will hear of its end */
-    bool is_guest;            /* see net/loop/guests.h */
-    bool is_near;             /* its peer is on this host */
-    enum right right;         /* of its peer */
-    bool needs_look;          /* the loop must look even if no descriptor is ready */
-    int watch;                /* of its descriptor; -1: none */
-    int wake_watch;           /* of what its peer wakes this side by; -1: none */
-    uint32_t body_max;        /* bytes of a body that may come */
-    uint64_t deadline_ms;     /* 0: none; see link_expire */
-    uint64_t took_ns;         /* what has come in this look, by the loop's clock */
-    uint64_t progress;        /* grows when bytes come, and when a message is delivered */
-    struct deferred deferred; /* what its owner is to hear next */
+    bool is_active;               /* this side connected */
+    bool is_announced;            /* its owner knows it, and so will hear of its end */
+    bool is_guest;                /* see net/loop/guests.h */
+    bool is_near;                 /* its peer is on this host */
+    enum right right;             /* of its peer */
+    bool needs_look;              /* the loop must look even if no descriptor is ready */
+    int watch;                    /* of its descriptor; -1: none */
+    int wake_watch;               /* of what its peer wakes this side by; -1: none */
+    uint32_t body_max;            /* bytes of a body that may come */
+    uint64_t deadline_ms;         /* 0: none; see link_expire */
+    uint64_t took_ns;             /* what has come in this look, by the loop's clock */
+    uint64_t progress;            /* grows when bytes come, and when a message is delivered */
+    struct parcel_queue deferred; /* what has come amid a move: its owner hears it next */
     struct link_shared shared;
     struct link_end end;
     char peer_name[ADDRESS_MAX];
@@ -141,7 +142,7 @@ void link_end(struct link *, err why); /* becomes ENDED with the thread's error 
 /* The same, of a header that another version has written. The peer cannot read what REFUSED says,
  * but sees our version in its header. */
 void link_end_of_other_version(struct link *, err why);
-/* Or keeps it until its owner listens (net/loop/mover.h, net/loop/deferred.h). */
+/* Or keeps it until its owner listens (net/loop/mover.h). */
 void link_deliver(struct link *, const struct message *);
 /* What it has kept, then what the transport has; as link_ops. */
 bool link_look(struct link *);

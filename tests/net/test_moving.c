@@ -3,7 +3,6 @@
  * returned. */
 #include "tests/net/pair.h"
 
-#include "net/loop/deferred.h"
 #include "net/loop/mover.h"
 
 #include "core/base/clock.h"
@@ -294,10 +293,10 @@ static void no_more_are_overtaken_than_there_is_room_for(void **state)
     struct overtaken o = {0};
     make_busy(pair, &o);
     pair->client.on_message = await_in_vain;
-    for (uint64_t i = 0; i <= DEFERRED_MAX; i++) send_told(&pair->server, i, 1);
+    for (uint64_t i = 0; i <= LINK_DEFERRED_MAX; i++) send_told(&pair->server, i, 1);
     send_piece(&pair->server, MESSAGE_AHEAD, 0);
-    pair_until(pair, &pair->client.messages, DEFERRED_MAX + 3);
-    assert_int_equal(o.told, DEFERRED_MAX + 1);
+    pair_until(pair, &pair->client.messages, LINK_DEFERRED_MAX + 3);
+    assert_int_equal(o.told, LINK_DEFERRED_MAX + 1);
     assert_int_equal(o.parts, 1);
 }
 

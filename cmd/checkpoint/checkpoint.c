@@ -98,6 +98,11 @@ static err find_verb(const char *name, const struct verb **ret)
         *ret = &verbs[i];
         return OK;
     }
+    if (*name == '-')
+        return fail(ERR_INPUT,
+                    "checkpoint: expected a verb, got %.64s; dtrain save has a running "
+                    "job save a checkpoint, and `dtrain help checkpoint` has the verbs",
+                    name);
     const struct suggestion near = suggest(name, names, VERBS);
     return fail(ERR_INPUT, "checkpoint: unknown \"%.64s\"%s; see `dtrain help checkpoint`", name,
                 near.text);

@@ -380,7 +380,13 @@ static err lower_node(struct lowering *l, int node)
 static err add_output(struct program *p, const char *name, int value)
 {
     for (int i = 0; i < p->output_count; i++)
-        if (strcmp(p->outputs[i].name, name) == 0) return OK;
+        if (strcmp(p->outputs[i].name, name) == 0) {
+            if (p->outputs[i].value == value) return OK;
+            return fail(ERR_INPUT,
+                        "two outputs are called \"%s\": rename the node, or leave one of them out "
+                        "(--outputs)",
+                        name);
+        }
     if (p->output_count == PROGRAM_OUTPUTS_MAX)
         return fail(ERR_INPUT, "more than %d outputs cannot be exported", PROGRAM_OUTPUTS_MAX);
     p->outputs[p->output_count++] = (struct said_value){name, value};

@@ -391,6 +391,28 @@ struct body {
     bool has_examples; /* each row is a serialized tf.Example */
 };
 
+/* Of rows that have a cell of this name, each object of it alone is a row. */
+static bool has_cell_b64(const struct intake *in)
+{
+    static const char name[] = "b64";
+    return strings_have(&in->names, name) || strings_have(&in->others, name) ||
+           strings_have(&in->feature_names, name);
+}
+
+static void decode(const struct intake *in, enum intake_form form, struct body *b)
+{
+    json_t *row, *rows = json_object_get(b->json, form == FORM_EXAMPLES ? "examples" : "instances");
+    size_t i;
+    if (!strstr(b->text, "\"b64\"")) return;
+    if (b->has_examples || !has_cell_b64(in)) {
+        bytes_values_decode(b->json);
+        return;
+    }
+    json_array_foreach(rows, i, row) bytes_values_decode(row);
+    bytes_values_decode(json_object_get(b->json, "inputs"));
+    bytes_values_decode(json_object_get(b->json, "context"));
+}
+
 static err choose_signature(const struct intake *in, enum intake_form form, struct body *b)
 {
     const json_t *name = json_object_get(b->json, "signature_name");
@@ -429,7 +451,6 @@ static err parse(const char *text, size_t bytes, struct body *b)
     if (!b->json)
         return fail(ERR_INPUT, "the body is no JSON: line %d, column %d: %s", error.line,
                     error.column, error.text);
-    if (strstr(text, "\"b64\"")) bytes_values_decode(b->json);
     return json_is_object(b->json)
                ? OK
                : fail(ERR_INPUT, "the body: expected an object, got %s", json_type_text(b->json));
@@ -509,6 +530,7 @@ static err find_rows(const struct intake *in, enum intake_form form, struct body
 {
     const char *wanted = form == FORM_EXAMPLES ? "\"examples\"" : "\"instances\" or \"inputs\"";
     TRY(choose_signature(in, form, b));
+    decode(in, form, b);
     find_members(b, form);
     if (!b->rows.json == !b->columns.json)
         return fail(ERR_INPUT, "the body: expected %s%s", wanted,
@@ -602,7 +624,7 @@ static err put_row(const struct intake *in, struct json_cells *cells, const stru
     TRY(json_cells_clear(cells, value_bytes(row) + value_bytes(&b->common)));
     if (b->common.json) TRY(put_object(in, cells, &b->common));
     const err e = json_is_object(row->json) ? put_object(in, cells, row) : OK;
-    if (e) return bytes_values_fault(NULL, row->json, e);
+    if (e) return has_cell_b64(in) ? e : bytes_values_fault(NULL, row->json, e);
     if (json_is_object(row->json)) return OK;
     if (in->input_count == 1 && !b->common.json) return put(in, cells, in->inputs[0].name, row);
     return fail(ERR_INPUT, "expected an object of cells, got %s", json_type_text(row->json));
@@ -823,7 +845,7 @@ static err fill_row(const struct intake *in, struct filling *f, const struct bod
     TRY(refuse_repeated(b, row->json));
     if (b->common.json) TRY(fill_object(in, f, &b->common));
     const err e = json_is_object(row->json) ? fill_object(in, f, row) : OK;
-    if (e) return bytes_values_fault(NULL, row->json, e);
+    if (e) return has_cell_b64(in) ? e : bytes_values_fault(NULL, row->json, e);
     if (json_is_object(row->json)) return check_filled(f);
     if (f->filled > 0)
         return fail(ERR_INPUT, "expected an object of numbers, as the context is one, got %s",

@@ -597,7 +597,9 @@ static void events(const struct job_facts *j, struct findings *f)
         const struct told *t = &j->tasks[i];
         if (!t->is_ps || t->index) continue;
         if (of(t, COUNTER_GENERATION) > 1)
-            findings_say(f, FINDING_NOTE, "the values were restored or started over %.0f times",
+            findings_say(f, FINDING_NOTE,
+                         "all tasks have begun anew %.0f times: from a checkpoint after a loss, or "
+                         "for dtrain set or scale",
                          of(t, COUNTER_GENERATION) - 1);
         if (of(t, COUNTER_TERM) > 0)
             findings_say(f, FINDING_NOTE, "another worker has come to lead %.0f times",

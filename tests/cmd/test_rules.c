@@ -302,7 +302,7 @@ static void faults_of_the_job_are_named(void **state)
     finds(&job, "checkpoints", "a checkpoint takes 25 s, and one is begun every 30 s");
     job = healthy();
     ps(&job, 0)->counters.at[COUNTER_GENERATION] = 3;
-    finds(&job, "events", "started over 2 times");
+    finds(&job, "events", "all tasks have begun anew 2 times");
 }
 
 /* By when each has told it; ps and workers may have told nothing for a while. */

@@ -216,19 +216,29 @@ void counting_hear(struct task *t, int peer, const struct message *m)
         log_line(LOG_DEBUG, "%s", error_text());
 }
 
-void counting_hear_gone(struct task *t, int worker)
+static void put_state(const struct task *t, int worker, bool is_gone)
 {
     int count;
     struct told *all = board_copy(t->counting.board, false, &count);
     for (int i = 0; i < count; i++) {
         struct told *told = &all[i];
-        if (told->is_ps || told->index != worker) continue;
-        snprintf(told->state, sizeof told->state, "%s", told_gone);
+        if (told->is_ps || told->index != worker || told_is_gone(told) == is_gone) continue;
+        snprintf(told->state, sizeof told->state, "%s", is_gone ? told_gone : "");
         told->counters.at[COUNTER_STEP_RATE] = told->counters.at[COUNTER_EXAMPLE_RATE] = 0;
         if (board_put(t->counting.board, JOB_WORKER, worker, told))
             log_line(LOG_DEBUG, "%s", error_text());
     }
     free(all);
+}
+
+void counting_hear_gone(struct task *t, int worker)
+{
+    put_state(t, worker, true);
+}
+
+void counting_hear_back(struct task *t, int worker)
+{
+    put_state(t, worker, false);
 }
 
 /* ---- SIGUSR1 ---- */

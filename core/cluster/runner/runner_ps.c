@@ -294,6 +294,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
         return OK;
     }
     connection_become_worker(connection, g.task);
+    counting_hear_back(&p->task, g.task);
     runner_ps_copies_forget(p, g.task);
     peer->link = connection->link;
     runner_ps_plan_overlap(p);

@@ -56,6 +56,8 @@ WRONG = [
     (["help", "op", "conv2x"], {},
      'help: unknown op "conv2x" (did you mean "conv2d"?); dtrain help op lists them'),
     (["help", "flags", "job_name"], {}, 'help: flags has no "job_name"'),
+    (["checkpoint", PS], {},
+     f"checkpoint: expected a verb, got {PS}; dtrain save has a running job save a checkpoint, and `dtrain help checkpoint` has the verbs"),
     # flags
     (["--job_nam=ps"], {}, 'unknown flag "job_nam" (did you mean --job_name?)'),
     (["--job_name"], {}, "--job_name: the value is missing: expected a string"),

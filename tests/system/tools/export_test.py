@@ -109,8 +109,8 @@ OPEN = """if (!isnan(NAME_predict(&rows[0], said))) return 2;
 
 
 class Export(tool.ToolCase):
-    def train(self, model, data, steps=40, loss="sigmoid_cross_entropy", optimizer=None):
-        spec = {"name": "a-model", "seed": 3, "data": data, "model": model, "loss": loss,
+    def train(self, model, data, steps=40, loss="sigmoid_cross_entropy", optimizer=None, heads=None):
+        spec = {"name": "a-model", "seed": 3, "data": data, "model": model, **({"heads": heads} if heads else {"loss": loss}),
                 "optimizer": optimizer or {"type": "adam", "learning_rate": 0.02},
                 "train": {"last_step": steps, "checkpoint_dir": "run"}}
         (self.folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
@@ -291,6 +291,19 @@ class Cells(Rows):
         self.assertNotIn("*job;", (self.folder / "c2/a_model.h").read_text())
         for form in ("saved_model", "onnx"):
             self.run_ok("export", "spec.json", "--checkpoint=run", f"--format={form}", f"--out={form}")
+
+    def test_two_outputs_of_one_name_are_refused(self):
+        heads = [{"op": "embedding", "name": "e", "inputs": ["job"], "dimension": 3},
+                 {"op": "dense", "name": "click/probability", "units": 2, "inputs": ["e"]},
+                 {"op": "dense", "name": "logit", "units": 1, "inputs": ["click/probability"]}]
+        self.train(heads, {**self.data, "columns": COLUMNS[:1]}, steps=1,
+                   heads=[{"name": "click", "logits": "logit", "loss": "sigmoid_cross_entropy"}])
+        for form in ("c", "onnx", "saved_model"):
+            told = self.run_bad("export", "spec.json", "--checkpoint=run", f"--format={form}", f"--out={form}",
+                                "--outputs=click,click/probability")
+            self.assertIn('two outputs are called "click/probability": rename the node', told)
+            self.assertFalse((self.folder / form).exists())
+        self.run_ok("export", "spec.json", "--checkpoint=run", "--format=c", "--out=c", "--outputs=click/probability")
 
     def test_layers_of_many_classes_say_all_of_them(self):
         draw = random.Random(2)

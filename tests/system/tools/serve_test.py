@@ -766,6 +766,34 @@ class Cells(Serving):
         self.assert_refusals(server)
         self.assertEqual(server.end(), 0)
 
+    def test_a_cell_called_b64(self):
+        """An object of it alone is a row, and no value of one."""
+        words = ["QUJD", "red", "green"]
+        columns = [{"column": "hash", "name": "b64", "buckets": 50}]
+        model = [{"op": "embedding", "inputs": ["b64"], "dimension": 4}, {"op": "dense", "units": 1}]
+        source = {"format": "jsonl", "file": "words.jsonl", "label": "y"}
+        (self.folder / "words.jsonl").write_text("".join(json.dumps({"b64": word, "y": len(word) % 2}) + "\n" for word in words))
+        self.write_spec({"name": "words", "data": {"train": source, "eval": source, "columns": columns, "batch_size": 3}, "model": model,
+                         "loss": "sigmoid_cross_entropy", "optimizer": {"type": "adam", "learning_rate": 0.1},
+                         "train": {"last_step": 20, "checkpoint_dir": "words"}}, "words.json")
+        self.assertEqual(self.dtrain("words.json").returncode, 0)
+        wanted = [{key: line[key] for key in ("class", "probability")} for line in self.predict("words.json", "--checkpoint=words")]
+        self.assertEqual(len({one["probability"] for one in wanted}), 3)
+        server = self.serve("words.json", "--checkpoint=words", f"--max_batch={BATCH}")
+        coded = [{"b64": base64.b64encode(word.encode()).decode()} for word in words]
+        for rows in ([{"b64": word} for word in words], [{"b64": one} for one in coded]):
+            self.assertEqual(server.post("predict", {"instances": rows}, "words"), (200, {"predictions": wanted}))
+        outputs = {key: [one[key] for one in wanted] for key in wanted[0]}
+        for cells in (words, coded):
+            self.assertEqual(server.post("predict", {"inputs": {"b64": cells}}, "words"), (200, {"outputs": outputs}))
+        self.assertEqual(server.post("predict", {"instances": [{"b64": {"b64": "!"}}]}, "words")[0], 400)
+        status, said = server.post("classify", {"context": {"b64": words[0]}, "examples": [{}]}, "words")
+        self.assertEqual((status, said["results"][0][1][1]), (200, wanted[0]["probability"]), said)
+        examples = [{"b64": base64.b64encode(made.example({"b64": self.feature(word)})).decode()} for word in words]
+        status, said = server.post("predict", {"signature_name": "parse_example", "instances": examples}, "words")
+        self.assertEqual((status, said), (200, {"predictions": wanted}))
+        self.assertEqual(server.end(), 0)
+
     @staticmethod
     def feature(value):
         """Of tf.Example: numbers of 32 bits, whole numbers of 64, words"""

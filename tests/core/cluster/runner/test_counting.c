@@ -45,6 +45,17 @@ static struct told shown(const struct task *t)
     return own;
 }
 
+static struct told heard(const struct task *t)
+{
+    int found;
+    struct told *all = board_copy(t->counting.board, false, &found);
+    assert_non_null(all);
+    assert_int_equal(found, 1);
+    const struct told one = all[0];
+    free(all);
+    return one;
+}
+
 static void a_task_that_has_ended_says_so_and_tells_nobody(void **state)
 {
     static const struct role_ops role_ops = {.state = name_state};
@@ -107,11 +118,33 @@ static void what_was_counted_lately_is_known_apart(void **state)
     board_close(b);
 }
 
+/* Until it tells again, what it told last is not of this life. */
+static void a_worker_that_comes_back_has_not_left(void **state)
+{
+    struct task t = {.job = JOB_PS};
+    struct told worker = {.index = 1, .heard_ms = 1000, .state = "computes"};
+    worker.counters.at[COUNTER_STEP_RATE] = 7;
+    assert_int_equal(board_open(&t.counting.board), OK);
+    assert_int_equal(board_put(t.counting.board, JOB_WORKER, 1, &worker), OK);
+    counting_hear_back(&t, 1); /* only its link was cut */
+    assert_string_equal(heard(&t).state, "computes");
+    assert_true(heard(&t).counters.at[COUNTER_STEP_RATE] == 7);
+    counting_hear_gone(&t, 1);
+    const struct told gone = heard(&t);
+    assert_true(told_is_gone(&gone));
+    assert_true(gone.counters.at[COUNTER_STEP_RATE] == 0);
+    counting_hear_back(&t, 1);
+    const struct told back = heard(&t);
+    assert_false(told_is_gone(&back));
+    board_close(t.counting.board);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_that_has_ended_says_so_and_tells_nobody),
         cmocka_unit_test(what_was_counted_lately_is_known_apart),
+        cmocka_unit_test(a_worker_that_comes_back_has_not_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

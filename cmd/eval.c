@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/out_file.h"
+#include "cmd/read_files.h"
 #include "cmd/run/progress.h"
 #include "cmd/restored_model.h"
 #include "core/base/clock.h"
@@ -102,6 +103,14 @@ static err evaluate(struct eval *eval)
     return evaluation_check(&eval->evaluation);
 }
 
+static err check_result(const struct eval *eval, const char *spec_path)
+{
+    const struct written_file out = {"result", eval->flags.result};
+    TRY(output_check(&out, "is the spec", spec_path));
+    TRY(output_check_folder(&out, eval->flags.shared.checkpoint));
+    return output_check_data(&out, &eval->model.spec);
+}
+
 /* The result's file is opened first, so that no evaluation is in vain. */
 static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
 {
@@ -110,6 +119,7 @@ static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
     TRY(restored_model_parse(&call, arena, &eval->flags, &path));
     TRY(restored_model_load_spec(&eval->model, &eval->flags.shared, path));
     const char *result = eval->flags.result;
+    if (result) TRY(check_result(eval, path));
     if (result && out_file_open(&eval->result, result))
         return fail(ERR_INPUT, "--result=%s", error_text());
     return evaluate(eval);

@@ -8,13 +8,13 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/checkpoint/npz.h"
 #include "cmd/json_words.h"
 #include "cmd/named_outputs.h"
 #include "cmd/out_file.h"
+#include "cmd/read_files.h"
 #include "cmd/restored_model.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/pipe.h"
@@ -22,7 +22,6 @@
 #include "core/base/standard_output.h"
 #include "core/data/columns/column.h"
 #include "core/data/columns/items.h"
-#include "core/data/files.h"
 #include "core/data/formats/label.h"
 #include "core/data/parts.h"
 #include "core/data/stats/beside.h"
@@ -569,7 +568,8 @@ static err replace_file(struct predict *p, struct source_spec *source)
         return fail(ERR_INPUT, "--data: the spec's %s data come from no file", format->object.name);
     const bool stays = path_is_url(p->flags.data) || strcmp(p->flags.data, STANDARD_INPUT) == 0;
     char *path = stays ? strdup(p->flags.data) : realpath(p->flags.data, NULL);
-    if (!path && strpbrk(p->flags.data, "*?[")) path = path_from_here(p->flags.data);
+    const bool is_here = path || access(p->flags.data, F_OK) == 0; /* a pipe has no other path */
+    if (!path && (is_here || strpbrk(p->flags.data, "*?["))) path = path_from_here(p->flags.data);
     if (!path)
         return fail(ERR_INPUT, "--data=%s: %s%s", p->flags.data, strerror(errno),
                     strchr(p->flags.data, ',') ? "; it names one file, or a pattern (*)" : "");
@@ -623,96 +623,12 @@ static err choose_format(struct predict *p)
     return OK;
 }
 
-/* What is read while it is written would be lost. */
-static err check_file(const struct predict *p, const struct stat *out, const char *what,
-                      const char *path)
+static err check_output(const struct predict *p)
 {
-    struct stat in;
-    const bool is_same = !path_is_url(path) && stat(path, &in) == 0 && in.st_dev == out->st_dev &&
-                         in.st_ino == out->st_ino;
-    if (!is_same) return OK;
-    return fail(ERR_INPUT, "--out=%s: %s: name another file", p->flags.out, what);
-}
-
-static err check_path(const struct predict *p, const struct stat *out, const char *what,
-                      const char *path)
-{
-    char *joined = path_join(p->model.spec.directory, path);
-    const err e = joined ? check_file(p, out, what, joined) : OK;
-    free(joined);
-    return e;
-}
-
-static err check_data_files(struct predict *p, const struct stat *out)
-{
-    const struct strings *given = parts_given(&p->model.spec.data.eval);
-    const struct format_context context = {.directory = p->model.spec.directory};
-    struct strings files = {0};
-    err e = OK;
-    if (!given) return OK;
-    TRY(files_find(given, &context, &p->model.spec.arena, &files));
-    for (int i = 0; i < files.count && !e; i++)
-        e = check_path(p, out, "the predictions are of this file", files.at[i]);
-    return e;
-}
-
-/* Which need not be here any more, and are not listed on a server for this. */
-static err check_training_files(struct predict *p, const struct stat *out)
-{
-    const struct strings *given = parts_given(&p->model.spec.data.train);
-    const struct format_context context = {.directory = p->model.spec.directory};
-    err e = OK;
-    for (int i = 0; given && i < given->count && !e; i++) {
-        const struct strings one = {given->at + i, 1};
-        struct strings files = {0};
-        if (path_is_url(one.at[0]) || files_find(&one, &context, &p->model.spec.arena, &files))
-            continue;
-        for (int k = 0; k < files.count && !e; k++)
-            e = check_path(p, out, "data.train has this file", files.at[k]);
-    }
-    return e;
-}
-
-/* Words and boundaries: of the fields of a column those are paths that may differ between tasks. */
-static err check_column_files(const struct predict *p, const struct stat *out)
-{
-    const struct objects *columns = &p->model.spec.data.columns;
-    const struct column_spec *all = columns->at;
-    for (int i = 0; i < columns->count; i++) {
-        const struct variant *column = &all[i].column;
-        for (const struct field *f = column->kind->object->fields; f && f->name; f++) {
-            if (f->type != FIELD_STRING || !f->may_differ) continue;
-            const char *path = *(const char *const *)((char *)column->attributes + f->offset);
-            if (path) TRY(check_path(p, out, "a column has this file", path));
-        }
-    }
-    return OK;
-}
-
-static err check_checkpoint_files(const struct predict *p, const struct stat *out)
-{
-    static const char what[] = "is of the checkpoint";
-    const char *prefix = bundle_prefix(p->model.bundle);
-    const int shards = bundle_shards(p->model.bundle);
-    char path[PATH_BYTES_MAX];
-    snprintf(path, sizeof path, "%s.index", prefix);
-    TRY(check_file(p, out, what, path));
-    for (int i = 0; i < shards; i++) {
-        snprintf(path, sizeof path, "%s.data-%05d-of-%05d", prefix, i, shards);
-        TRY(check_file(p, out, what, path));
-    }
-    return OK;
-}
-
-static err check_output(struct predict *p)
-{
-    struct stat out;
-    if (path_is_url(p->flags.out) || stat(p->flags.out, &out) || !S_ISREG(out.st_mode)) return OK;
-    TRY(check_file(p, &out, "is the spec", p->spec_path));
-    TRY(check_checkpoint_files(p, &out));
-    TRY(check_data_files(p, &out));
-    TRY(check_training_files(p, &out));
-    return check_column_files(p, &out);
+    const struct written_file out = {"out", p->flags.out};
+    TRY(output_check(&out, "is the spec", p->spec_path));
+    TRY(output_check_folder(&out, bundle_prefix(p->model.bundle)));
+    return output_check_data(&out, &p->model.spec);
 }
 
 static err open_output(struct predict *p)

@@ -92,16 +92,8 @@ static err check_url(const char *flag, const char *path)
     return fail(ERR_INPUT, "--%s: nothing can be written behind such a URL", flag);
 }
 
-/* Also by another name. */
-static bool is_spec(const struct run *run, const struct stat *file)
-{
-    struct stat spec;
-    return S_ISREG(file->st_mode) && run->spec_path && stat(run->spec_path, &spec) == 0 &&
-           spec.st_dev == file->st_dev && spec.st_ino == file->st_ino;
-}
-
 /* A run of hours must not end with a file that could not be written. */
-static err check_output(const struct run *run, const char *flag, const char *path)
+static err check_output(const char *flag, const char *path)
 {
     if (!path) return OK;
     char folder[PATH_MAX];
@@ -111,9 +103,6 @@ static err check_output(const struct run *run, const char *flag, const char *pat
     bool is_there = stat(path, &found) == 0;
     if (is_there && S_ISDIR(found.st_mode))
         return fail(ERR_INPUT, "--%s: %s is a folder", flag, path);
-    if (is_there && is_spec(run, &found))
-        return fail(ERR_INPUT, "--%s: %s is the spec, which would be lost: name another file", flag,
-                    path);
     strcpy(folder, path);
     if (access(is_there ? path : dirname(folder), W_OK))
         return fail(ERR_INPUT, "--%s: cannot write %s: %s", flag, path, strerror(errno));
@@ -144,9 +133,9 @@ static err check_http(const struct run *run)
 static err check_words(const struct run *run)
 {
     TRY(check_coordinator(run));
-    TRY(check_output(run, "result", run->flags.result));
-    TRY(check_output(run, "metrics_file", run->flags.metrics_file));
-    TRY(check_output(run, "ready_file", run->flags.listening.ready_file));
+    TRY(check_output("result", run->flags.result));
+    TRY(check_output("metrics_file", run->flags.metrics_file));
+    TRY(check_output("ready_file", run->flags.listening.ready_file));
     TRY(check_http(run));
     return check_device(run);
 }

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/read_files.h"
+#include "core/train/checkpoint/checkpoints.h"
+
 enum { WORD_MAX = 64 }; /* a longer one is no key */
 
 /* ---- keys of the spec as flags ---- */
@@ -129,8 +132,47 @@ static err check_workers(const struct run *run)
                 workers == 1 ? "worker" : "workers");
 }
 
+/* ---- outputs ---- */
+
+static err check_output(const struct run *run, const char *flag, const char *path)
+{
+    const struct train_spec *train = &run->spec.train;
+    const struct written_file out = {flag, path};
+    char best[CHECKPOINT_PATH_MAX];
+    if (!path) return OK;
+    TRY(output_check(&out, "is the spec", run->spec_path));
+    TRY(output_check_folder(&out, train->checkpoint.publish.to));
+    TRY(output_check_folder(&out, train->warm_start.checkpoint));
+    if (train->checkpoint.dir && !folder_join(train->checkpoint.dir, "best", best)) {
+        TRY(output_check_folder(&out, train->checkpoint.dir));
+        TRY(output_check_folder(&out, best));
+    }
+    return output_check_data(&out, &run->spec);
+}
+
+static err check_record(const struct run *run)
+{
+    const long long ps = run->is_local ? run->flags.local_ps : run->cluster.hosts[JOB_PS].count;
+    char path[PATH_BYTES_MAX];
+    if (!run->flags.record.to) return OK;
+    for (long long i = 0; i < ps || i == 0; i++) {
+        const int length = snprintf(path, sizeof path, "%s.ps-%lld", run->flags.record.to, i);
+        if (length < (int)sizeof path) TRY(check_output(run, "record", path));
+    }
+    return OK;
+}
+
+static err check_outputs(const struct run *run)
+{
+    TRY(check_output(run, "result", run->flags.result));
+    TRY(check_output(run, "metrics_file", run->flags.metrics_file));
+    TRY(check_output(run, "ready_file", run->flags.listening.ready_file));
+    return check_record(run);
+}
+
 err settings_check_spec(const struct run *run)
 {
+    TRY(check_outputs(run));
     err e = check_saving(run);
     if (!e) e = check_workers(run);
     if (!e) return OK;

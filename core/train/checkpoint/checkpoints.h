@@ -17,6 +17,8 @@
 /* Beside the checkpoints: what a run has measured of its data (core/train/spec/measured.c) */
 #define MEASURED_NAME "measured.json"
 #define LAST_SPEC_NAME "last_spec.json"
+/* which files it is at (core/train/spec/day.h) */
+#define DAY_NAME "day.json"
 /* and what was set while it ran (core/train/spec/settings.h) */
 #define SETTINGS_NAME "settings.json"
 
@@ -51,6 +53,8 @@ const char *checkpoints_directory(const struct checkpoints *); /* absolute */
  * is what the state file says, though files of it may be missing, which whoever opens it must
  * learn; older ones are those that have an index. */
 const char *checkpoints_newest(const struct checkpoints *, int index);
+/* Whether a run gives this name to files that it keeps in its folder. */
+bool checkpoints_keep(const char *name);
 /* STEP of model.ckpt-STEP; -1 where the name has none. */
 int64_t checkpoint_step(const char *prefix);
 

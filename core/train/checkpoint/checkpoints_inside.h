@@ -34,8 +34,8 @@ void folder_unlink(const char *path); /* a file; that it cannot be is no failure
 void folder_remove_named(const char *folder, const char *begin);
 #define CHECKPOINT_PART "part-" /* all shards' */
 /* What a run has beside its checkpoints: the state file, the token, how it ended, what was
- * measured, the spec, what was set */
-enum { RUN_FILES = 6 };
+ * measured, the spec, what was set, which files it is at */
+enum { RUN_FILES = 7 };
 extern const char *const run_file_names[RUN_FILES];
 /* A failure: nobody can say. */
 err folder_find_index(const char *prefix, bool *ret_is_there);

@@ -14,7 +14,8 @@
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 const char *const run_file_names[RUN_FILES] = {CHECKPOINT_STATE, TOKEN_NAME,     ENDED_NAME,
-                                               MEASURED_NAME,    LAST_SPEC_NAME, SETTINGS_NAME};
+                                               MEASURED_NAME,    LAST_SPEC_NAME, SETTINGS_NAME,
+                                               DAY_NAME};
 
 /* errno is that of the failed call. */
 static err refused(const char *what, const char *path)

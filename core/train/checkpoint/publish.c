@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/files/file_id.h"
 #include "core/base/files/replace.h"
 #include "core/base/log.h"
 #include "core/train/checkpoint/bundle/file.h"

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/files/file_id.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
+#include "core/train/checkpoint/publication.h"
 
 enum { TAG_DIGITS = 16, STEP_DIGITS_MAX = 20 + SPARE_ZEROS_MAX, FILE_ENDING_MAX = 64 };
 
@@ -41,6 +43,14 @@ int64_t checkpoint_step(const char *prefix)
     const char *slash = strrchr(prefix, '/'), *rest = NULL;
     const int64_t step = checkpoint_name_step(slash ? slash + 1 : prefix, &rest);
     return step >= 0 && !*rest ? step : -1;
+}
+
+bool checkpoints_keep(const char *name)
+{
+    const char *rest;
+    for (int i = 0; i < RUN_FILES; i++)
+        if (strcmp(name, run_file_names[i]) == 0) return true;
+    return strcmp(name, PUBLICATION_NAME) == 0 || checkpoint_name_step(name, &rest) >= 0;
 }
 
 struct sweep {

@@ -9,8 +9,6 @@
 #include "core/data/parts.h"
 #include "core/train/spec/spec_inside.h"
 
-static const char file_name[] = "day.json";
-
 struct kept_day {
     const char *files; /* 16 hex digits */
     int64_t step;
@@ -80,7 +78,7 @@ err day_look(const struct spec *spec, const char *folder, uint64_t step, struct 
 {
     struct arena arena = {0};
     *ret = (struct day){.step = (int64_t)step};
-    const err e = look(spec, arena_format(&arena, "%s/%s", folder, file_name), &arena, ret);
+    const err e = look(spec, arena_format(&arena, "%s/%s", folder, DAY_NAME), &arena, ret);
     arena_free(&arena);
     return e;
 }
@@ -88,7 +86,7 @@ err day_look(const struct spec *spec, const char *folder, uint64_t step, struct 
 err day_keep(const char *folder, const struct day *day)
 {
     struct arena arena = {0};
-    const char *path = arena_format(&arena, "%s/%s", folder, file_name);
+    const char *path = arena_format(&arena, "%s/%s", folder, DAY_NAME);
     const struct kept_day kept = {day->files, day->step};
     const err e = spec_write_kept(path, fields_write(&day_object, &kept));
     arena_free(&arena);
@@ -99,7 +97,7 @@ err day_step(const char *folder, int64_t *ret)
 {
     struct arena arena = {0};
     struct kept_day kept;
-    const err e = read_day(arena_format(&arena, "%s/%s", folder, file_name), &arena, &kept);
+    const err e = read_day(arena_format(&arena, "%s/%s", folder, DAY_NAME), &arena, &kept);
     *ret = !e && kept.files ? kept.step : -1;
     arena_free(&arena);
     return e;

@@ -101,12 +101,13 @@ class Pipes(ModelCase):
     def test_predictions_are_made_of_what_is_sent(self):
         said = []
         for words, sent in ((["--data=table.csv"], None),
-                            (["--data=-"], (self.folder / "table.csv").read_text())):
+                            (["--data=-"], (self.folder / "table.csv").read_text()),
+                            (["--data=/dev/stdin"], (self.folder / "table.csv").read_text())):
             ended = program.run(["predict", "spec.json", "--checkpoint=run", "--out=-", *words],
                                 self.folder, stdin=sent)
             self.assertEqual((ended.returncode, ended.stderr), (0, ""))
             said.append(ended.stdout)
-        self.assertEqual(said[0], said[1])
+        self.assertEqual(said, said[:1] * 3)
         self.assertGreater(len(said[0].splitlines()), 1)
 
     def test_nothing_is_told(self):

@@ -104,15 +104,15 @@ class Other(Predict):
         self.run_ok("predict", "spec.json", "--checkpoint=run", "--data=part-*.csv", "--out=out.csv")
         self.assertEqual(len((self.folder / "out.csv").read_text().splitlines()), 1 + 2 * (len(text.strip().split("\n")) - 1))
         told = self.run_bad("predict", "spec.json", "--checkpoint=run", "--data=part-*.csv", "--out=part-2.csv")
-        self.assertIn("the predictions are of this file", told)
+        self.assertIn("is a file of the data", told)
         self.assertEqual((self.folder / "part-2.csv").read_text(), text)
 
     def test_no_output_over_what_the_model_is_made_of(self):
         self.one_unit("mean_squared_error")
         (self.folder / "link.csv").symlink_to("spec.json")
         spec = (self.folder / "spec.json").read_text()
-        for name, told in (("spec.json", "is the spec"), ("link.csv", "is the spec"), ("run/model.ckpt-7.index", "is of the checkpoint"),
-                           ("run/model.ckpt-7.data-00000-of-00001", "is of the checkpoint")):
+        for name, told in (("spec.json", "is the spec"), ("link.csv", "is the spec"), ("run/model.ckpt-7.index", "is of the checkpoints"),
+                           ("run/model.ckpt-7.data-00000-of-00001", "is of the checkpoints")):
             self.assertIn(told, self.run_bad("predict", "spec.json", "--checkpoint=run", "--format=csv", f"--out={name}"))
         self.assertEqual((self.folder / "spec.json").read_text(), spec)
         self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
@@ -126,10 +126,25 @@ class Other(Predict):
                          "model": [{"op": "linear", "inputs": ["colour"]}], "loss": "sigmoid_cross_entropy",
                          "optimizer": {"type": "adam"}, "train": {"last_step": 2, "checkpoint_dir": "words"}})
         self.assertEqual(program.run(["spec.json"], self.folder).returncode, 0)
-        for name, told in (("words.csv", "a column has this file"), ("rows.csv", "data.train has this file")):
+        for name, told in (("words.csv", "is a file of a column"), ("rows.csv", "is a file of the data")):
             text = (self.folder / name).read_text()
             self.assertIn(told, self.run_bad("predict", "spec.json", "--checkpoint=words", "--data=new.csv", f"--out={name}"))
             self.assertEqual((self.folder / name).read_text(), text)
+            for words in (["spec.json", f"--result={name}"], ["spec.json", f"--metrics_file={name}"],
+                          ["--local_ps=1", "spec.json", f"--result={name}"], ["eval", "--checkpoint=words", "spec.json", f"--result={name}"]):
+                self.assertIn(told, self.run_bad(*words))
+                self.assertEqual((self.folder / name).read_text(), text)
+        for name in ("measured.json", "checkpoint", "day.json", "model.ckpt-2.index", "model.ckpt-9.data-00000-of-00001"):
+            kept = self.folder / "words" / name
+            before = kept.read_bytes() if kept.exists() else None
+            for words in (["spec.json", f"--result=words/{name}"], ["spec.json", f"--metrics_file={kept}"],
+                          ["eval", "--checkpoint=words/model.ckpt-2", "spec.json", f"--result=words/{name}"],
+                          ["predict", "--checkpoint=words", "--data=new.csv", "--format=csv", "spec.json", f"--out=words/{name}"]):
+                self.assertIn("is of the checkpoints", self.run_bad(*words))
+            self.assertEqual(kept.read_bytes() if kept.exists() else None, before)
+        self.run_ok("eval", "--checkpoint=words", "--set=data.eval=" + json.dumps(source), "spec.json", "--result=words/result.json")
+        (self.folder / "rows.csv.ps-1").symlink_to("rows.csv")
+        self.assertIn("is a file of the data", self.run_bad("--local_ps=2", "--record=rows.csv", "spec.json"))
         (self.folder / "rows.csv").unlink()
         self.run_ok("predict", "spec.json", "--checkpoint=words", "--data=new.csv", "--out=out.csv")
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files/file_id.h"
 #include "core/base/files/own.h"
 #include "core/base/files/pipe.h"
 #include "core/base/files/replace.h"
@@ -297,20 +298,6 @@ err bundle_rename(const char *from, const char *to)
     if (path_is_url(from)) return file_move(from, to);
     if (rename(from, to) == 0) return OK;
     return fail(ERR_IO, "%s: cannot become %s: %s", from, to, strerror(errno));
-}
-
-bool file_id_find(const char *path, struct file_id *ret)
-{
-    struct stat status;
-    if (stat(path, &status)) return false;
-    *ret = (struct file_id){status.st_dev, status.st_ino};
-    return true;
-}
-
-bool file_id_is_at(const char *path, const struct file_id *id)
-{
-    struct file_id found;
-    return file_id_find(path, &found) && found.device == id->device && found.inode == id->inode;
 }
 
 /* Where there are no links either, as on some file systems of a person's disks, a look must do. */

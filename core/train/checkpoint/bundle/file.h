@@ -68,13 +68,4 @@ err bundle_rename(const char *from, const char *to);
  */
 err bundle_rename_new(const char *from, const char *to, bool *ret_is_taken);
 
-/* Which file has a name: another one may get that name. */
-struct file_id {
-    dev_t device;
-    ino_t inode;
-};
-
-bool file_id_find(const char *path, struct file_id *ret); /* false: nobody can say */
-bool file_id_is_at(const char *path, const struct file_id *);
-
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/train/checkpoint/bundle/bundle_inside.h"
+#include "core/base/files/file_id.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/replace.h"
 #include "core/base/files/url.h"

@@ -281,6 +281,7 @@ static void what_dead_runs_left_is_removed_and_nothing_else(void **state)
     }
     file_write(*state, ".writable", ""); /* whose proof that it can write was cut short */
     file_write(*state, "checkpoint.tempstate123", "");
+    file_write(*state, "day.json.tempstate123", "");
     file_write(*state, "model.ckpt-5.index.tempstate123", "");
     file_write(*state, "model.ckpt-5.data-00000-of-00002", ""); /* renamed, but no index came */
 

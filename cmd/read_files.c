@@ -1,0 +1,130 @@
+/* read_files.c - see read_files.h. */
+#include "cmd/read_files.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/base/files/file_id.h"
+#include "core/base/files/file_system.h"
+#include "core/data/columns/column.h"
+#include "core/data/files.h"
+#include "core/train/checkpoint/checkpoints.h"
+
+static err lost(const struct written_file *out, const char *what)
+{
+    return fail(ERR_INPUT, "--%s=%s: %s, which would be lost: name another file", out->flag,
+                out->path, what);
+}
+
+err output_check(const struct written_file *out, const char *what, const char *other)
+{
+    struct file_id id;
+    if (!other || path_is_url(out->path) || path_is_url(other)) return OK;
+    return file_id_find(other, &id) && file_id_is_at(out->path, &id) ? lost(out, what) : OK;
+}
+
+static err check_in(const struct written_file *out, const char *what, const char *directory,
+                    const char *path)
+{
+    char *joined = path_join(directory, path);
+    const err e = output_check(out, what, joined);
+    free(joined);
+    return e;
+}
+
+struct reading {
+    const struct written_file *out;
+    const struct spec *spec;
+    struct arena arena; /* of names that are found */
+};
+
+/* One by one: of several, one may not be there. */
+static err check_given(struct reading *r, const struct strings *given)
+{
+    const struct format_context context = {.directory = r->spec->directory};
+    err e = OK;
+    for (int i = 0; i < given->count && !e; i++) {
+        const struct strings one = {given->at + i, 1};
+        struct strings files = {0};
+        if (path_is_url(one.at[0]) || files_find(&one, &context, &r->arena, &files)) continue;
+        for (int k = 0; k < files.count && !e; k++)
+            e = check_in(r->out, "is a file of the data", r->spec->directory, files.at[k]);
+    }
+    return e;
+}
+
+static err check_source(struct reading *r, const struct source_spec *source)
+{
+    const struct kind *kind = source->format.kind;
+    const char *attributes = source->format.attributes;
+    err e = OK;
+    for (const struct field *f = kind ? kind->object->fields : NULL; f && f->name && !e; f++)
+        if (f->type == FIELD_FILES)
+            e = check_given(r, (const struct strings *)(const void *)(attributes + f->offset));
+    return e;
+}
+
+/* Words and boundaries: of the fields of a column those are paths that may differ between tasks. */
+static err check_columns(const struct written_file *out, const struct spec *spec)
+{
+    const struct objects *columns = &spec->data.columns;
+    const struct column_spec *all = columns->at;
+    for (int i = 0; i < columns->count; i++) {
+        const struct variant *column = &all[i].column;
+        for (const struct field *f = column->kind->object->fields; f && f->name; f++) {
+            if (f->type != FIELD_STRING || !f->may_differ) continue;
+            const char *path = *(const char *const *)((char *)column->attributes + f->offset);
+            if (path) TRY(check_in(out, "is a file of a column", spec->directory, path));
+        }
+    }
+    return OK;
+}
+
+err output_check_data(const struct written_file *out, const struct spec *spec)
+{
+    struct reading r = {out, spec, {0}};
+    struct file_id id;
+    if (path_is_url(out->path) || !file_id_find(out->path, &id)) return OK;
+    err e = check_source(&r, &spec->data.train);
+    if (!e) e = check_source(&r, &spec->data.eval);
+    arena_free(&r.arena);
+    return e ? e : check_columns(out, spec);
+}
+
+struct place {
+    char folder[PATH_MAX]; /* absolute, without links */
+    char name[NAME_MAX + 1];
+};
+
+/* Where a file is, behind links, or would be. */
+static bool find_place(const char *path, struct place *ret)
+{
+    char whole[PATH_MAX];
+    if (strlen(path) >= sizeof whole) return false;
+    if (!realpath(path, whole)) strcpy(whole, path);
+    char *slash = strrchr(whole, '/');
+    const char *name = slash ? slash + 1 : whole;
+    if (strlen(name) > NAME_MAX) return false;
+    strcpy(ret->name, name);
+    if (slash) slash[slash == whole] = '\0';
+    return realpath(slash ? whole : ".", ret->folder);
+}
+
+static bool find_folder(const char *checkpoint, struct place *ret)
+{
+    struct stat found;
+    if (stat(checkpoint, &found) == 0 && S_ISDIR(found.st_mode))
+        return realpath(checkpoint, ret->folder);
+    return find_place(checkpoint, ret);
+}
+
+err output_check_folder(const struct written_file *out, const char *checkpoint)
+{
+    struct place written, kept;
+    if (!checkpoint || path_is_url(checkpoint) || path_is_url(out->path)) return OK;
+    if (!find_place(out->path, &written) || !find_folder(checkpoint, &kept)) return OK;
+    const bool is_kept = strcmp(written.folder, kept.folder) == 0 && checkpoints_keep(written.name);
+    return is_kept ? lost(out, "is of the checkpoints") : OK;
+}

@@ -55,6 +55,21 @@ static void check_back(const struct batch_norm *v, const float *before)
     }
 }
 
+/* What moments and sums need. made: [4 * channels] */
+static struct batch_norm forward(int64_t rows, int64_t channels, const float *x, const float *dy,
+                                 float *made, float *partial)
+{
+    return (struct batch_norm){.rows = rows,
+                               .channels = channels,
+                               .x = x,
+                               .mean = made,
+                               .variance = made + channels,
+                               .partial = (double *)partial,
+                               .dy = dy,
+                               .sum = made + 2 * channels,
+                               .product = made + 3 * channels};
+}
+
 static void check(struct device *d, int64_t rows, int64_t channels, enum likeness likeness)
 {
     const int64_t n = rows * channels;
@@ -63,20 +78,12 @@ static void check(struct device *d, int64_t rows, int64_t channels, enum likenes
     float *given = random_floats(d, 3 * channels, -1, 1, 4), *made = new_floats(d, 4 * channels);
     float *partial = new_floats(d, 2 * batch_norm_partials(channels));
     liken(x, rows, channels, likeness);
-    const struct batch_norm v = {.rows = rows,
-                                 .channels = channels,
-                                 .x = x,
-                                 .mean = made,
-                                 .variance = made + channels,
-                                 .partial = (double *)partial,
-                                 .dy = dy,
-                                 .sum = made + 2 * channels,
-                                 .product = made + 3 * channels,
-                                 .scale = given,
-                                 .slope = given + channels,
-                                 .offset = given + 2 * channels,
-                                 .dx = dx,
-                                 .add = likeness == FAR};
+    struct batch_norm v = forward(rows, channels, x, dy, made, partial);
+    v.scale = given;
+    v.slope = given + channels;
+    v.offset = given + 2 * channels;
+    v.dx = dx;
+    v.add = likeness == FAR;
     d->kernels->batch_norm_moments(d, &v);
     d->kernels->batch_norm_sums(d, &v);
     d->kernels->batch_norm_back(d, &v);
@@ -114,15 +121,7 @@ static void check_threads(struct device *d, int64_t rows, int64_t channels)
     for (int i = 0; i < 2; i++) {
         float *made = i == 0 ? one : two;
         struct device *by = i == 0 ? &alone : d;
-        const struct batch_norm v = {.rows = rows,
-                                     .channels = channels,
-                                     .x = x,
-                                     .mean = made,
-                                     .variance = made + channels,
-                                     .partial = (double *)partial,
-                                     .dy = dy,
-                                     .sum = made + 2 * channels,
-                                     .product = made + 3 * channels};
+        const struct batch_norm v = forward(rows, channels, x, dy, made, partial);
         by->kernels->batch_norm_moments(by, &v);
         by->kernels->batch_norm_sums(by, &v);
         assert_int_equal(by->kernels->synchronize(by), OK);

@@ -36,7 +36,7 @@ static bool met_anybody(const struct task *task)
 static bool missed_end(const struct run *run, const struct task *task)
 {
     const bool has_waited = task->code == EXIT_TIMEOUT || task->code == EXIT_LOST_PEER;
-    return has_waited && !task->ends_after_all && is_alone(task) &&
+    return has_waited && task->ends_with != ENDS_AFTER_ALL && is_alone(task) &&
            (run_kind(run) == RUN_WORKER || met_anybody(task)) && job_had_ended(run);
 }
 
@@ -48,7 +48,7 @@ static err run_task(const struct run *run, struct runner_worker *worker, int *re
     TRY(tasks_run(&task, 1));
     if (task_has_resized(task)) return OK;
     *ret_code = missed_end(run, task) ? EXIT_DONE : report_verdict(task);
-    if (task->ends_alone) snprintf(ret_why, ACTION_TEXT_MAX, "%s", task->text);
+    if (task->ends_with == ENDS_ALONE) snprintf(ret_why, ACTION_TEXT_MAX, "%s", task->text);
     return runner_worker_end(worker);
 }
 

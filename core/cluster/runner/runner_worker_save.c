@@ -246,7 +246,7 @@ static void write_end(const struct runner_worker *w)
 {
     const struct task *t = &w->task;
     struct ended ended = {.token = w->folder.token, .code = t->code};
-    if (!t->has_ended || t->ends_alone || worker_role_has_left(t->role)) return;
+    if (!t->has_ended || t->ends_with == ENDS_ALONE || worker_role_has_left(t->role)) return;
     if (task_is_inside(&t->options)) return;
     snprintf(ended.text, sizeof ended.text, "%.*s", ERROR_TEXT_MAX - 1, t->text);
     if (ended_write(w->folder.directory, &ended)) log_line(LOG_WARNING, "%s", error_text());

@@ -334,7 +334,7 @@ void task_flush_since(struct task *t, int before)
 
 void task_peer_up(struct task *t, int peer)
 {
-    if (t->ends_alone || t->ends_after_all) return; /* it may be of the next job */
+    if (t->ends_with != ENDS_WITH_ALL) return; /* it may be of the next job */
     t->peers[peer].is_up = t->peers[peer].was_up = true;
     t->counting.peers_ms = clock_ms();
     t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
@@ -401,7 +401,7 @@ static void forget_all(struct task *t)
 void task_end_as_they(struct task *t, int code, const char *text)
 {
     if (t->has_ended) return;
-    t->ends_after_all = true;
+    t->ends_with = ENDS_AFTER_ALL;
     forget_all(t);
     t->role->ops->stop(t->role, code, text, &t->outbox);
     task_flush(t);
@@ -409,7 +409,7 @@ void task_end_as_they(struct task *t, int code, const char *text)
 
 void task_end_alone(struct task *t, err why)
 {
-    t->ends_alone = true;
+    if (t->ends_with == ENDS_WITH_ALL) t->ends_with = ENDS_ALONE;
     forget_all(t);
     task_end(t, why);
 }

@@ -99,6 +99,13 @@ struct task_lines {
     struct log_budget others;   /* whatever else roles tell of them */
 };
 
+/* Of a task that has_ended: who ends with it. */
+enum task_company {
+    ENDS_WITH_ALL,  /* all are told the verdict */
+    ENDS_ALONE,     /* the job continues: nobody is told */
+    ENDS_AFTER_ALL, /* the others ended before, and are gone */
+};
+
 struct task_counting {
     struct counters counters; /* those that are added to as things happen */
     struct board *board, *own_board;
@@ -123,8 +130,7 @@ struct task {
     struct task_lines lines;
     struct task_counting counting;
     bool has_ended, has_left;
-    bool ends_alone;              /* has_ended, and the others are not told */
-    bool ends_after_all;          /* ... and they ended before */
+    enum task_company ends_with;
     struct membership resizes_to; /* has_ended: by a resize; of no tasks: otherwise */
     int code;
     char text[ACTION_TEXT_MAX]; /* of the verdict; "" when all is well */

@@ -76,7 +76,7 @@ void ps_resize(struct ps_role *p, const struct membership *membership, uint64_t 
     outbox_add_resize(out, (struct action_resize){*membership, step});
 }
 
-void ps_resized(struct ps_role *p, const struct message *m, struct outbox *out)
+void ps_heard_resize(struct ps_role *p, const struct message *m, struct outbox *out)
 {
     struct membership membership;
     if (membership_unpack(m, &membership)) ps_resize(p, &membership, m->resize.step, out);

@@ -396,7 +396,7 @@ static void hear(struct ps_role *p, enum job job, int worker, const struct messa
     else if (m->type == MESSAGE_LEAVE)
         ps_leave(p, worker, m, out);
     else if (m->type == MESSAGE_RESIZE && !is_outdated(p, worker, m->resize.claim))
-        ps_resized(p, m, out);
+        ps_heard_resize(p, m, out);
     else if (m->generation == p->config.generation && p->phase != EMPTY)
         on_current(p, worker, m, out);
     else if (m->type == MESSAGE_PUSH)
@@ -668,6 +668,11 @@ bool ps_role_awaits(const struct role *role, int worker)
 uint64_t ps_role_received(const struct role *role, int worker)
 {
     return ((const struct ps_role *)role)->members[worker].ledger.received;
+}
+
+bool ps_role_has_left(const struct role *role, int worker)
+{
+    return ((const struct ps_role *)role)->members[worker].life.has_left;
 }
 
 bool ps_role_has_pushed(const struct role *role, int worker)

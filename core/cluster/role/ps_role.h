@@ -188,6 +188,7 @@ bool ps_role_is_serving(const struct role *);
 /* It has ended, and the worker has not answered the verdict, which may be lost with its link: on a
  * new one it is told again. */
 bool ps_role_awaits(const struct role *, int worker);
+bool ps_role_has_left(const struct role *, int worker);     /* by LEAVE, and has not come back */
 bool ps_role_has_pushed(const struct role *, int worker);   /* in this life of it */
 uint64_t ps_role_received(const struct role *, int worker); /* the number of its last push here */
 /* For a snapshot, as of its last tick: for how long a push of this worker is waited for. false: it

@@ -2,9 +2,9 @@
  *
  * ps_role.c: life and messages; ps_rounds.c: gradients and values; ps_ahead.c: before they are
  * whole; ps_pool.c: windows that workers share; ps_snapshot.c: snapshots; ps_resize.c: resizes;
- * ps_turns.c: in which order they came, again; ps_cover.c: which rows are in the values; ps_wait.c:
- * who leads, who is waited for, and how long; ps_states.c: which state follows which, and which go
- * together.
+ * ps_turns.c: in which order they came, again; ps_cover.c: which rows are in the values; ps_lead.c:
+ * who leads; ps_wait.c: who is waited for, and how long; ps_states.c: which state follows which,
+ * and which go together.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
@@ -221,7 +221,7 @@ struct data_progress {
     uint64_t share_end;       /* asynchronous, needs_everybody: batches of all shares */
 };
 
-/* Who leads (ps_wait.c) */
+/* Who leads (ps_lead.c) */
 struct leadership {
     uint64_t term;     /* the highest that was heard of */
     uint64_t term_ms;  /* since when */
@@ -387,20 +387,27 @@ void ps_snapshot_reset(struct ps_role *, struct outbox *);
 /* ps_resize.c */
 bool ps_has_resized(const struct ps_role *);
 void ps_resize(struct ps_role *, const struct membership *, uint64_t step, struct outbox *);
-void ps_resized(struct ps_role *, const struct message *, struct outbox *); /* the chief's RESIZE */
+void ps_heard_resize(struct ps_role *, const struct message *,
+                     struct outbox *); /* the chief's RESIZE */
 void ps_tell_resize(struct ps_role *, int worker, struct outbox *);
 void ps_scaled(struct ps_role *, const struct message *, struct outbox *);
 void ps_watch_scaling(struct ps_role *, struct outbox *);
 
 void ps_say_state(struct ps_role *, int worker, struct outbox *);
+
+/* ps_lead.c */
 void ps_say_term(struct ps_role *, int worker, struct outbox *);
 void ps_heard_term(struct ps_role *, int worker, const struct message *, struct outbox *);
-void ps_renew_lease(struct ps_role *, uint64_t for_ms); /* of limits.chief_ms at least */
+void ps_renew_lease(struct ps_role *, uint64_t for_ms);           /* of limits.chief_ms at least */
+bool ps_has_other_to_lead(const struct ps_role *);                /* who is here and could */
+void ps_hand_over(struct ps_role *, int worker, struct outbox *); /* of a chief that has left */
+void ps_watch_lead(struct ps_role *, struct outbox *);
+
+/* ps_wait.c */
 void ps_watch(struct ps_role *, struct outbox *);
 /* The worker has come, brought something or gone: whoever is missing is waited for anew. Once in a
  * step for each worker, so that a wait ends whoever comes and goes. */
 void ps_renew_wait(struct ps_role *, int worker);
-void ps_hand_over(struct ps_role *, int worker, struct outbox *); /* of a chief that has left */
 void ps_leave(struct ps_role *, int worker, const struct message *, struct outbox *);
 void ps_report(const struct role *, struct outbox *);
 void ps_state(const struct role *, char ret[ACTION_TEXT_MAX]);

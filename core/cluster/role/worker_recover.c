@@ -1,5 +1,5 @@
 /* worker_recover.c - a worker comes to lead, or yields, by the terms that it hears of (which ps/0
- * gives out: ps_wait.c); and the chief brings all ps to serve one generation: from a checkpoint, or
+ * gives out: ps_lead.c); and the chief brings all ps to serve one generation: from a checkpoint, or
  * from the start. */
 #include <stdio.h>
 

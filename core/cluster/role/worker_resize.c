@@ -1,5 +1,5 @@
 /* worker_resize.c - the chief resizes the job to another membership (worker_role.h, "Resizing"),
- * and every worker hears of it (worker_resized). */
+ * and every worker hears of it (worker_heard_resize). */
 #include <stdio.h>
 
 #include "core/cluster/role/verdict.h"
@@ -97,7 +97,7 @@ static void end(struct worker_role *w, const struct membership *membership, uint
     outbox_add_resize(out, (struct action_resize){*membership, step});
 }
 
-bool worker_resize(struct worker_role *w, struct outbox *out)
+bool worker_resize_job(struct worker_role *w, struct outbox *out)
 {
     const struct membership membership = w->resizing.membership;
     if (!w->resizing.is_asked || worker_is_ending(w)) return false;
@@ -112,8 +112,8 @@ bool worker_resize(struct worker_role *w, struct outbox *out)
     return true;
 }
 
-void worker_resized(struct worker_role *w, const struct membership *membership, uint64_t step,
-                    struct outbox *out)
+void worker_heard_resize(struct worker_role *w, const struct membership *membership, uint64_t step,
+                         struct outbox *out)
 {
     if (w->phase == ENDED || membership->resizes <= w->options.membership.resizes) return;
     end(w, membership, step, out);

@@ -484,13 +484,13 @@ static void on_current(struct worker_role *w, int ps, const struct message *m, s
 static void resize(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     struct membership membership;
-    if (membership_unpack(m, &membership)) worker_resized(w, &membership, m->resize.step, out);
+    if (membership_unpack(m, &membership)) worker_heard_resize(w, &membership, m->resize.step, out);
 }
 
 static void on_resize(struct role *role, const struct membership *membership, struct outbox *out)
 {
     struct worker_role *w = (struct worker_role *)role;
-    worker_resized(w, membership, w->global_step, out);
+    worker_heard_resize(w, membership, w->global_step, out);
 }
 
 /* What a ps that is done without says counts for nothing but that it is there. */

@@ -338,13 +338,13 @@ void worker_heard_gone(struct worker_role *, int ps, const struct message *, str
 bool worker_is_ending(const struct worker_role *); /* nothing is changed any more */
 void worker_scale(struct worker_role *, const struct message *, struct outbox *);
 /* The checkpoint is there: the job is resized; false: it continues, as it is to end meanwhile. */
-bool worker_resize(struct worker_role *, struct outbox *);
+bool worker_resize_job(struct worker_role *, struct outbox *);
 void worker_resize_failed(struct worker_role *, const char *why, struct outbox *);
 void worker_forget_resize(struct worker_role *);
 void worker_watch_resize(struct worker_role *, struct outbox *);
 /* This worker hears that the job was resized: from a ps (RESIZE), or as its runner greeted one. */
-void worker_resized(struct worker_role *, const struct membership *, uint64_t step,
-                    struct outbox *);
+void worker_heard_resize(struct worker_role *, const struct membership *, uint64_t step,
+                         struct outbox *);
 
 void worker_watch(struct worker_role *, struct outbox *);
 void worker_tell_wait(const struct worker_role *, struct outbox *); /* if it waits */

@@ -397,7 +397,7 @@ void worker_published(struct worker_role *w, err result, const char *text, struc
     note_saved(w);
     const enum held_for held_for = w->saving.held_for;
     w->saving.held_for = HELD_FOR_NOTHING;
-    if (held_for == HELD_TO_RESIZE && worker_resize(w, out)) return;
+    if (held_for == HELD_TO_RESIZE && worker_resize_job(w, out)) return;
     const bool takes_in = held_for == HELD_TO_TAKE_IN && !worker_is_ending(w);
     w->lead.gone.take_part_again = takes_in;
     if (takes_in) worker_outlive(w, w->generation, out);

@@ -231,12 +231,12 @@ static void put_state(const struct task *t, int worker, bool is_gone)
     free(all);
 }
 
-void counting_hear_gone(struct task *t, int worker)
+void counting_note_left(struct task *t, int worker)
 {
     put_state(t, worker, true);
 }
 
-void counting_hear_back(struct task *t, int worker)
+void counting_note_back(struct task *t, int worker)
 {
     put_state(t, worker, false);
 }

@@ -24,9 +24,8 @@ void counting_report(const struct task *); /* to the log */
 void counting_tell(struct task *, int peer, bool of_worker, int index, const struct told *);
 /* A COUNTERS of the peer. */
 void counting_hear(struct task *, int peer, const struct message *);
-/* A worker goes as it was granted: until it comes again, that is its state, and it steps no more.
- */
-void counting_hear_gone(struct task *, int worker);
-void counting_hear_back(struct task *, int worker);
+/* A worker has left the job, which is its state until it comes back, at no steps a second. */
+void counting_note_left(struct task *, int worker);
+void counting_note_back(struct task *, int worker);
 
 #endif

@@ -294,7 +294,7 @@ static err greet_worker(struct connection *connection, const struct message *m)
         return OK;
     }
     connection_become_worker(connection, g.task);
-    counting_hear_back(&p->task, g.task);
+    counting_note_back(&p->task, g.task);
     runner_ps_copies_forget(p, g.task);
     peer->link = connection->link;
     runner_ps_plan_overlap(p);
@@ -377,6 +377,13 @@ static void hear_visitor(struct connection *connection, const struct message *m)
     connection_hang_up(connection);
 }
 
+/* The role has judged the LEAVE. */
+static void note_left(struct runner_ps *p, int worker, const struct message *m)
+{
+    if (m->leave.what == LEAVE_GONE && ps_role_has_left(p->task.role, worker))
+        counting_note_left(&p->task, worker);
+}
+
 static void on_message(void *context, struct link *link, const struct message *m)
 {
     struct connection *connection = context;
@@ -403,8 +410,6 @@ static void on_message(void *context, struct link *link, const struct message *m
         runner_ps_tell_counted(p, worker, clock_ms());
         return;
     }
-    if (m->type == MESSAGE_LEAVE && m->leave.what == LEAVE_GONE)
-        counting_hear_gone(&p->task, worker);
     if (m->type == MESSAGE_REPLY) {
         visits_replied(p->visiting.visits, worker, m->reply.asking, m->body, m->body_bytes);
         return;
@@ -435,6 +440,7 @@ static void on_message(void *context, struct link *link, const struct message *m
         if (m->type == MESSAGE_PUSH) lateness_came(&p->lateness, worker, clock_ns());
         task_message(&p->task, worker, &counted);
         if (m->type == MESSAGE_LEADS) runner_ps_claimed(p, worker, m);
+        if (m->type == MESSAGE_LEAVE) note_left(p, worker, m);
     }
 }
 

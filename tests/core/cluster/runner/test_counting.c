@@ -126,14 +126,14 @@ static void a_worker_that_comes_back_has_not_left(void **state)
     worker.counters.at[COUNTER_STEP_RATE] = 7;
     assert_int_equal(board_open(&t.counting.board), OK);
     assert_int_equal(board_put(t.counting.board, JOB_WORKER, 1, &worker), OK);
-    counting_hear_back(&t, 1); /* only its link was cut */
+    counting_note_back(&t, 1); /* only its link was cut */
     assert_string_equal(heard(&t).state, "computes");
     assert_true(heard(&t).counters.at[COUNTER_STEP_RATE] == 7);
-    counting_hear_gone(&t, 1);
+    counting_note_left(&t, 1);
     const struct told gone = heard(&t);
     assert_true(told_is_gone(&gone));
     assert_true(gone.counters.at[COUNTER_STEP_RATE] == 0);
-    counting_hear_back(&t, 1);
+    counting_note_back(&t, 1);
     const struct told back = heard(&t);
     assert_false(told_is_gone(&back));
     board_close(t.counting.board);

@@ -81,8 +81,8 @@ struct http_call {
     bool keeps_redirect; /* a redirect is the answer; else it is followed */
     bool body_waits;     /* the body goes to where the first answer redirects to, not before */
     bool stays_secure;   /* a redirect of https leads to https alone */
-    bool is_counted;     /* by a new connection: libcurl sends again, and counts no try, what a
-                            kept one gave no answer to */
+    bool is_counted;     /* needs a new connection: on a kept one libcurl itself sends again what
+                            got no answer, and no try is counted */
     const struct http_tls *tls; /* NULL: libcurl's own files, and no certificate of ours */
     const char *secret;   /* what no message may have of what the server says; NULL: nothing */
     const char *unproven; /* why nothing proves who asks, for the text of a 401 or 403; NULL */

@@ -180,9 +180,9 @@ void link_set_deadline(struct link *link, bool is_new)
     link->deadline_ms = clock_ms() + limit_ms;
 }
 
-/* A message may bring about much (all values are copied, rows are looked up), and who continues
- * sending such ones gets no more of the loop's time for them than one. Nothing more is heard from a
- * guest that does not read what it was answered. */
+/* A message may cause much work (all values are copied, rows are looked up): a peer that sends many
+ * such gets no more of the loop's time at a look than one takes. A guest that does not read its
+ * answers is not read from. */
 bool link_may_deliver(struct link *link, int delivered)
 {
     const struct mover *mover = loop_mover(link->loop);

@@ -333,7 +333,7 @@ static bool do_guests_want(const struct loop *loop)
     return loop->guests_are_ready || loop->links.guest_rings > 0 || loop->work_went_last;
 }
 
-/* To work that waits: once, since who wanted it may have gone. */
+/* Leaves guests' turn to work that waits: once, since whoever wanted it may have gone. */
 static bool leaves_turn(struct loop *loop)
 {
     if (!loop->guest_work_waits || !loop->links_went_last || !guests_may(loop)) return false;

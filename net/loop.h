@@ -67,9 +67,9 @@ void loop_unwatch(struct loop *, int fd);
 bool loop_begin_guests(struct loop *);
 bool loop_guests_had_their_slice(const struct loop *); /* what is left is for the next time */
 void loop_end_guests(struct loop *, bool has_more);
-/* The same where the moment is not the caller's to choose, as between two updates: whenever guests
- * do not rest, whose turn it is otherwise. To begin without something to do takes that from others.
- */
+/* The same at a moment that the caller cannot choose, as between two updates: true whenever guests
+ * do not rest, whoever's turn it is. Begin only with something to do: it takes time from other
+ * guests. */
 bool loop_begin_guests_here(struct loop *);
 void loop_end_guests_here(struct loop *);
 

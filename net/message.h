@@ -63,7 +63,7 @@ enum ready_code {
 enum join_code {
     JOIN_PLAIN,
     JOIN_TAKES_BACK, /* what an earlier life pushed to some ps only, and no round has taken yet,
-                        comes again; others wait for it, so that no cut holds the worker */
+                        comes again; others wait for it: no snapshot holds the worker */
     JOIN_UNUSED,     /* nothing came of the last ticket: it is given back */
     JOIN_COMPLETES,  /* to ps/0: another ps has the push that comes next: there is a ticket for it,
                    beyond the last step if need be */
@@ -73,7 +73,7 @@ enum values_code {
     VALUES_TICKET = 1,       /* one more step may be computed (ps/0 says so) */
     VALUES_DROPPED = 2,      /* the gradient that this answers was too old and not applied */
     VALUES_FINAL = 4,        /* nobody will change them any more */
-    VALUES_HELD = 8,         /* none yet, for a cut: only what became of the gradient */
+    VALUES_HELD = 8,         /* none during a snapshot: only what became of the gradient */
     VALUES_WANTS_PARTS = 16, /* parts of the next gradient help before it is whole */
     VALUES_STOPS = 32,       /* the job is to end: who lacks its batch for the step brings none */
     VALUES_WANTS_WHOLE = 64, /* the next gradient is not to come in parts, which would keep room */
@@ -81,7 +81,8 @@ enum values_code {
 
 enum resume_code {
     RESUME_GO,
-    RESUME_STAY, /* the cut is made everywhere, and nobody is answered yet: the job is to move */
+    RESUME_STAY, /* all ps have the snapshot, and nobody is answered yet: a resize or change
+                    follows */
     RESUME_DROP, /* the checkpoint is given up: what is written of it goes */
 };
 

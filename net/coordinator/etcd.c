@@ -289,8 +289,8 @@ static bool has_our_lease(const struct etcd *c, const json_t *answer)
     return lease && strcmp(lease, c->lease) == 0;
 }
 
-/* What is to hang on the lease is refused where that has ended: with the servers' time, or with all
- * that they knew. The next renewal finds it so, and asks for another one. */
+/* The servers refuse what names a lease that has ended, by its time or because they lost their
+ * state. The next renewal finds out, and asks for another lease. */
 static err ask_by_lease(struct etcd *c, const char *what, json_t *body, json_t **ret)
 {
     enum { NOT_FOUND = 404 };

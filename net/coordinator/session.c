@@ -159,7 +159,7 @@ static err greet(struct zookeeper_session *s, uint64_t until_ms)
     return read_greeting(s, &in);
 }
 
-/* Everybody is believed: it counts where a node is asked for. */
+/* The servers accept any user here; what it may do they look at when a node is asked for. */
 static err tell_user(struct zookeeper_session *s, uint64_t until_ms)
 {
     unsigned char bytes[SMALL_BYTES];

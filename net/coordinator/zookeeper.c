@@ -77,8 +77,9 @@ static err zookeeper_begin(const char *servers, const char *root, bool by_tls,
     return e;
 }
 
-/* What has expired is over; and so is a session of which no server has said anything for so long:
- * servers that have lost what they knew turn away one that has seen more, and never tell it. */
+/* A session is over when it has expired, and when no server has answered for its whole time:
+ * servers that lost their state turn away a client that has seen a later one, and never say that
+ * its session is gone. */
 static err zookeeper_renew(struct coordinator *base, bool *ret_has_lost)
 {
     struct zookeeper_session *s = &((struct zookeeper *)base)->session;

@@ -209,7 +209,7 @@ bool batch_queue_has_rest(const struct batch_queue *q)
     return q->has_end && batch_queue_oldest(q) < q->end;
 }
 
-/* Of a worker that stands still: others are to come to those soon. */
+/* Gives the plan of a worker that stands still back, so that others compute these batches soon. */
 static void give_up_old(struct batch_queue *q, int worker)
 {
     const struct batch_plan *plan = &q->plans[worker];
@@ -245,7 +245,7 @@ static struct batch_range next_free(struct batch_queue *q, uint64_t left, uint64
     return r;
 }
 
-/* Nothing is left but what others have in their plans: half of the longest. */
+/* All batches are planned already: takes the second half of the longest plan. */
 static struct batch_range take_over(struct batch_queue *q)
 {
     struct batch_plan *longest = NULL;
@@ -265,7 +265,8 @@ static int find(const struct batch_range *at, int count, uint64_t batch)
     return -1;
 }
 
-/* For a worker, back from whom it was given to, and has not begun with it. */
+/* Takes an open batch, if need be out of another worker's plan. false: that one has begun with it,
+ * or it is used. */
 static bool take_back(struct batch_queue *q, int worker, uint64_t batch)
 {
     for (int w = 0; w < q->workers; w++) {
@@ -302,7 +303,7 @@ void batch_queue_reclaim(struct batch_queue *q, int worker)
     reclaim_batch(q, worker, (plan->lost ? plan->lost : any ? any : 1) - 1);
 }
 
-/* All before it, too, can be planned. */
+/* Moves the front behind this batch: all up to it can be planned. */
 static void reach(struct batch_queue *q, uint64_t batch)
 {
     if (batch < q->front) return;

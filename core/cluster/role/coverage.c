@@ -38,7 +38,8 @@ bool data_share_is_countable(const struct data_share *s)
            gradients_brought(s) <= UINT32_MAX;
 }
 
-/* A round brings an eighth of what is open at a time, so that that holds what is on its way. */
+/* Several epochs count as one where a round would bring more than a quarter of those that are open
+ * at a time: pushes that are still on their way then fall into an open one. */
 static uint64_t epochs_of(const struct data_share *s)
 {
     const uint64_t most = COVERAGE_EPOCHS / 4, round = s->batch * gradients_brought(s);
@@ -289,8 +290,8 @@ static uint64_t all_rows(const struct data_share *s, const struct ledger *ledger
     return rows;
 }
 
-/* To a queue, which takes so many rows of what is open for used: others of them are not, as their
- * gradients were dropped, or nobody is to bring them any more. */
+/* A queue begins, which takes `used` rows of the open epochs for used. Some of them are in no
+ * values: their gradients were dropped, or nobody brings them any more. */
 static void leave_out(struct coverage *c, uint64_t used)
 {
     uint64_t there = 0;
@@ -301,7 +302,8 @@ static void leave_out(struct coverage *c, uint64_t used)
     c->lost += left - c->applied[0];
 }
 
-/* A push that also has rows of what is closed would bring them once more. */
+/* A push that lies across the border would bring rows of a closed epoch once more: workers begin
+ * with the first one behind it. */
 uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share, uint64_t step,
                              struct ledger *ret, uint64_t *ret_left)
 {
@@ -333,8 +335,8 @@ static uint64_t rows_reached(const struct coverage *c, const struct ledger *ledg
     return most;
 }
 
-/* What lies before `rows` of the stream and is over is closed; what is open is counted as the other
- * share does. */
+/* Closes the epochs that end before row `rows` of the stream, and counts those that are still open
+ * as the other share does. */
 static void count_as(struct coverage *c, const struct data_share *share, uint64_t rows)
 {
     const uint64_t epochs = epochs_of(&c->share), now = epochs_of(share);

@@ -64,8 +64,8 @@ struct coverage {
 
 /* All pushes of these ledgers [workers] were applied; NULL: there were none. */
 void coverage_begin(struct coverage *, const struct data_share *, const struct ledger *);
-/* Another share of the data than before: what is open is closed, and everybody begins with the
- * first push that has nothing but the epoch behind all that were begun, or the only one. ret:
+/* The data are shared in another way than before: open epochs are closed, and every worker begins
+ * with its first push that lies wholly in the next epoch (of endless data: in their only one). ret:
  * [workers of the new share] the numbers of their last pushes before it, at `step`. ret_left: rows
  * that nobody has brought, and nobody will. Returns the epoch. */
 uint64_t coverage_begin_anew(struct coverage *, const struct data_share *, uint64_t step,

@@ -17,7 +17,7 @@ static const struct batch_queue *queue_of(const struct ps_role *p)
 
 static void say(struct ps_role *p, const struct covered *covered, bool is_over, struct outbox *out)
 {
-    if (!ps_chief_is_here(p)) return; /* what comes next tells the sums */
+    if (!ps_chief_is_here(p)) return; /* the next COVERED has the sums */
     struct message *m = ps_tell_chief(p, MESSAGE_COVERED, out);
     uint64_t *numbers = arena_array(&out->texts, COVERED_NUMBERS, sizeof *numbers);
     covered_pack(covered, numbers);
@@ -26,8 +26,9 @@ static void say(struct ps_role *p, const struct covered *covered, bool is_over, 
     m->body_bytes = COVERED_NUMBERS * sizeof *numbers;
 }
 
-/* What is said to a chief amid a step is not heard before it, and nothing that comes behind it:
- * rows of an evaluation would not, in whose time there may be many epochs. */
+/* A message to a chief that computes waits in its link until the step is over, and so does all that
+ * follows it: among that the rows which an evaluation asks for, and many epochs may end while one
+ * lasts. */
 static bool chief_computes(const struct ps_role *p)
 {
     return !p->config.is_sync && ps_chief_is_here(p) && p->members[ps_chief(p)].ticket.is_held;

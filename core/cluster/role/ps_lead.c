@@ -62,9 +62,9 @@ static bool gives_terms(const struct ps_role *p)
     return ps_chief_is_here(p) && (p->phase == SERVING || p->members[ps_chief(p)].lead.claims);
 }
 
-/* Only ps/0 gives out terms, and another ps hears of them from workers, of which one may lie. Then
- * the chief before has ps/0 give out a later one of its own (worker_recover.c, outbid): whoever has
- * named one in between is not believed at once the next time. */
+/* Only ps/0 gives out terms, and other ps hear of them from workers, of which one may lie. The
+ * chief before then gets a later term from ps/0 (worker_recover.c, outbid), and the worker that
+ * named the false one is not believed at once the next time. */
 static void note_name(struct ps_role *p, int worker, uint64_t term)
 {
     const struct wait_limits *limits = &p->options.limits;
@@ -115,11 +115,11 @@ static void hear_later(struct ps_role *p, int worker, const struct message *m, s
     member->lead.late_term.body_bytes = 0;
 }
 
-/* ps/0 came back empty, and whoever leads in a term that it had given out before came only after
- * another one led anew: two would lead, and each have the other's checkpoints refused. The one that
- * leads here gets a term that is later than both, unless workers would take that for a lie. Once is
- * enough: whoever names one again and again waits longer each time, up to 8 times --chief_timeout.
- */
+/* ps/0 came back empty and forgot a term that it had given out; another worker leads by now, and
+ * the chief of the forgotten term comes back. Two would lead, and each have the other's checkpoints
+ * refused. The one that leads here gets a term that is later than both, unless workers would take
+ * that for a lie. Once is enough: whoever names such a term again and again waits longer each time,
+ * up to 8 times --chief_timeout. */
 static void outbid(struct ps_role *p, int worker, uint64_t term, struct outbox *out)
 {
     struct member_lead *lead = &p->members[worker].lead;

@@ -216,7 +216,8 @@ void ps_begin_sum(struct ps_role *p)
     p->round.fold_next = 0;
 }
 
-/* Who has a window that the first of the sum will want. All: there is one for that. */
+/* Whose window is to be free when the sum begins again; the number of workers: one is free already.
+ */
 static int last_to_yield(const struct ps_role *p, int worker)
 {
     int w = p->options.workers;
@@ -236,8 +237,8 @@ static void ask_again(struct ps_role *p, int worker, struct outbox *out)
     ps_forget_link(p, worker, out);
 }
 
-/* Nobody's gradient can be taken out of the sum: all others come again as well, and where all
- * windows have others that wait for the sum, the last of these. */
+/* One gradient alone cannot be taken out of the sum: all others that are in it come again as well.
+ * Where no window is free, the last worker that has one gives it up for them. */
 bool ps_unfold(struct ps_role *p, int worker, struct outbox *out)
 {
     const int last = last_to_yield(p, worker);

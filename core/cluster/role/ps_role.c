@@ -278,9 +278,10 @@ static void stop_message(struct ps_role *p, int worker, const struct message *m,
 
 /* ---- events ---- */
 
-/* Of a message that it may not send. One that would undo the job's work ends it where nobody but
- * worker/0 has ever led; later it may come of a chief that has not heard of the next one. A chief
- * that a ps which came back empty knows nothing of must not wait for its checkpoint. */
+/* The worker may not send this message. A SETUP would undo the job's work, and ends the job where
+ * nobody but worker/0 has ever led; later it may be of a chief that has not heard of the next one.
+ * A SAVE is answered: it may be of the chief, of whom a ps that came back empty knows nothing, and
+ * which must not wait for its checkpoint. */
 static void refuse(struct ps_role *p, int worker, const struct message *m, const char *fault,
                    struct outbox *out)
 {
@@ -292,9 +293,9 @@ static void refuse(struct ps_role *p, int worker, const struct message *m, const
     if (m->type == MESSAGE_SAVE) ps_refuse_save(p, worker, m->save.tag, "another one leads", out);
 }
 
-/* What this ps has agreed on with the worker, and given out. A push may be ahead of this ps where
- * another one decides what is taken, and has: each worker brings one of those before the next. Some
- * of its pushes it does not bring here: for each it has joined again. */
+/* Narrows the ranges to what this ps has agreed on with the worker, and has given out. Where ps/0
+ * decides what is taken, a worker may name steps that this ps has not reached, and leave out
+ * pushes, for each of which it has joined again. */
 static void narrow(const struct ps_role *p, int worker, struct message_ends *ends)
 {
     const struct member *m = &p->members[worker];
@@ -452,7 +453,7 @@ void ps_role_note_absent(struct role *role, int worker, const char *why, struct 
     if (member_is_here(m)) return; /* another process that would be it */
     const bool is_news = !m->life.why_absent[0];
     if (is_news && m->presence == NOT_YET) m->lost_ms = p->patience.now_ms;
-    /* The worker says what this ps has told it, too, with more around it. */
+    /* No news either: the worker repeats what this ps has told it, with more around it. */
     if (!is_news && (!*why || strstr(why, m->life.why_absent))) return;
     snprintf(m->life.why_absent, sizeof m->life.why_absent, "%s",
              *why ? why : "it does not say why");
@@ -548,7 +549,7 @@ static void on_leave(struct role *role, int code, const char *why, bool only_me,
     if (ps_role_awaits_chief(role, text)) outbox_warn(out, "%s", text);
 }
 
-/* It has had its time. */
+/* The time for a good end (--stop_timeout) is over. */
 static void end_badly(struct ps_role *p, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX + 128] = "";

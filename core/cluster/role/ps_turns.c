@@ -192,7 +192,7 @@ void ps_turn_joins(struct ps_role *p, int worker)
     m->is_open = m->has_rows = false;
 }
 
-/* Too late for one that is to be answered with what is no more. */
+/* By the record a worker is to be answered with values that this ps has changed since. */
 static bool has_strayed(struct ps_role *p, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];

@@ -59,9 +59,9 @@ void worker_role_folder_is_open(struct role *role, struct outbox *out)
     if (w->phase == SAVING_LAST) worker_save_last(w, out);
 }
 
-/* ps/0 has not given the term out that is spoken of. It is to give out a later one of the same
- * chief: so that the ps that was told of one that is none obeys the chief again, and so does
- * whoever leads by what ps/0 has forgotten. Until it has, each link to it begins with this. */
+/* Another ps speaks of a term that ps/0 has not given out, or has forgotten. ps/0 is asked for a
+ * later one of this chief, which that ps obeys again, and so does a worker that leads by the
+ * forgotten one. Until ps/0 has given it out, each link to it begins with this. */
 static void outbid(struct worker_role *w, struct outbox *out)
 {
     const uint64_t next = term_after(w->lead.rumoured, w->options.task, w->options.workers);
@@ -80,8 +80,9 @@ void worker_say_term(struct worker_role *w, int ps, struct outbox *out)
     if (w->lead.is_ours && ps == 0) outbid(w, out);
 }
 
-/* A ps with few windows does not read on where it has none for a gradient, and gives those that it
- * has to workers who may wait for what this one says. */
+/* A ps with few windows reads nothing more on a link whose gradient it has no window for, and the
+ * workers that have the windows may wait for what this one is about to say: such a link is made
+ * again. */
 void worker_make_way(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) {

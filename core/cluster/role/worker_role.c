@@ -247,7 +247,7 @@ bool worker_stops_job(const struct worker_role *w)
     return w->ending == STOPS || w->ending == LEAVES;
 }
 
-/* It leads, or would where it has come so far. */
+/* By the term it is this worker that leads, at once or when it has found the ps. */
 static bool is_to_lead(const struct worker_role *w)
 {
     return worker_chief(w) == w->options.task;
@@ -282,9 +282,9 @@ static void say_gone_to_all(struct worker_role *w, struct outbox *out)
             worker_send(w, ps, MESSAGE_LEAVE, out)->leave.what = LEAVE_GONE;
 }
 
-/* The job is to end well. Where it serves, a worker that takes no part yet need not see that; who
- * is to lead must, and who is the last one (was_refused). Where it does not, nothing is to be
- * saved, and all end at once. */
+/* The job is to end well. While it is served, a worker that takes no part yet may go first, but
+ * neither the one that is to lead nor one that may not leave (was_refused). Before that there is
+ * nothing to be saved, and all end at once. */
 static void stop_job(struct worker_role *w, int code, const char *why, bool was_refused,
                      struct outbox *out)
 {
@@ -315,8 +315,8 @@ static void end_as_left(struct worker_role *w, struct outbox *out)
     outbox_end(out, w->stop.code, w->stop.text);
 }
 
-/* ps/0, which finds another chief then, hears at last that this worker is gone. Who is not there is
- * waited for a while. */
+/* Tells the other ps that this worker is gone, then ps/0, which finds another chief. waits: for ps
+ * that are not there. */
 static void say_gone(struct worker_role *w, bool waits, struct outbox *out)
 {
     bool have_all = true;

@@ -6,7 +6,7 @@
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role_inside.h"
 
-/* Each goes with a worker that came back when all had finished, or was lost at the snapshot. */
+/* Each comes of a worker that was back when all had finished, or was lost during the snapshot. */
 enum { REFUSALS_MAX = 20 };
 /* Between two attempts at the last checkpoint */
 enum { AGAIN_MS = 2000 };
@@ -88,8 +88,8 @@ static bool has_last(const struct worker_role *w)
     return w->saving.last.tag && w->saving.last.generation == w->generation;
 }
 
-/* Nothing changes any more, whatever the others have taken it to since this worker's own last step.
- */
+/* The last save was of the last step: nothing changes after that, though the global step that this
+ * worker has heard of may be an earlier one. */
 static bool has_last_changes(const struct worker_role *w)
 {
     const uint64_t last_step = w->servers[0].said.last_step;
@@ -133,8 +133,8 @@ void worker_save_first(struct worker_role *w, struct outbox *out)
         begin(w, 0, false, out);
 }
 
-/* When a ps that was lost is back, or a worker has made its values the same everywhere, all have
- * finished again. */
+/* A ps that was lost is back, or a worker has brought what some ps lacked: the final values are
+ * asked for once more. */
 static void finish_again(struct worker_role *w, struct outbox *out)
 {
     worker_begin_phase(w, FINISHING);
@@ -219,7 +219,8 @@ static bool waits_to_save_again(struct worker_role *w)
     return false;
 }
 
-/* Only the last checkpoint is worth an end that is not well. */
+/* The last checkpoint failed. When there is no time to try again the job ends, with an error unless
+ * it has one already; an earlier checkpoint that fails does not end it. */
 static void conclude_without(struct worker_role *w, const char *why, struct outbox *out)
 {
     struct saving *s = &w->saving;

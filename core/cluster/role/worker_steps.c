@@ -18,7 +18,7 @@ static bool all_answered(const struct worker_role *w)
 
 /* ---- joining ---- */
 
-/* It follows one that this generation is done without: its values are wanted, too. */
+/* A ps that stands in for one that is gone is asked for values, too. */
 static void say_reads(struct worker_role *w, int ps, struct outbox *out)
 {
     if (worker_stands_in(w, ps)) worker_send(w, ps, MESSAGE_READS, out);
@@ -55,7 +55,7 @@ static void join_all(struct worker_role *w, struct outbox *out)
     join_all_as(w, JOIN_PLAIN, out);
 }
 
-/* What was computed comes to nothing, or to those who have it already. */
+/* The step that was computed is given up, but for the ps that have its push already. */
 static void give_up_step(struct worker_role *w)
 {
     for (int ps = 0; ps < w->options.ps_count; ps++) w->servers[ps].push.number = 0;
@@ -220,7 +220,7 @@ static bool is_passed_over(const struct worker_role *w)
     return false;
 }
 
-/* Computed from values of then, the gradient is of no round any more, at one ps or at all. */
+/* A ps is past the round that this gradient was computed for: the step is computed again. */
 static bool begin_anew(struct worker_role *w, struct outbox *out)
 {
     if (!is_passed_over(w)) return false;
@@ -237,10 +237,10 @@ static void push_to(struct worker_role *w, int ps, uint64_t step)
     s->push.is_out = true;
 }
 
-/* The last life died between two ps. Where its gradient waits for the round of others, who may wait
- * for this worker elsewhere, it is taken back, and comes again with what is owed; but where ps/0
- * decides what counts, it has decided. And for a snapshot, which others make when they have what is
- * owed, ps/0 must not hold who brings it. */
+/* The last life died between two ps. A gradient of it that waits for its round, while others of the
+ * round may wait for this worker at another ps, is taken back, and comes again after what those
+ * lack; not where ps/0 decides what counts, which it has. This JOIN also tells ps/0 not to hold the
+ * worker for a snapshot, which the other ps make only once they have what they lack. */
 static void take_back(struct worker_role *w, struct outbox *out)
 {
     for (int ps = 0; ps < (w->options.is_sync ? w->options.ps_count : 1); ps++) {
@@ -304,8 +304,8 @@ void worker_ledger(struct worker_role *w, int ps, const struct message *m, struc
     note_ledgers(w, out);
 }
 
-/* Where those are that get what others have had before, when they have it in the round of their
- * step. After the last one there is none, and it changes nothing. */
+/* The step that ps reach by the push that they lack and others have: the furthest of them. Behind
+ * the last step there is no further round. */
 static uint64_t step_behind(const struct worker_role *w)
 {
     uint64_t furthest = 0;
@@ -318,10 +318,9 @@ static uint64_t step_behind(const struct worker_role *w)
     return furthest;
 }
 
-/* Synchronous: some ps get what others have had before, in the round of this step. Those hear that
- * they get nothing for it, before the first answer: a snapshot may wait for the round, or be behind
- * it.
- */
+/* Synchronous: some ps get a push that others have had before, in the round of this step. The
+ * others hear, before the first answer, that nothing comes for that round: a snapshot may wait for
+ * it, or be behind it. */
 static void pass_round(struct worker_role *w, int ps, uint64_t step, struct outbox *out)
 {
     struct server *s = &w->servers[ps];
@@ -663,7 +662,7 @@ void worker_values(struct worker_role *w, int ps, const struct message *m, struc
         go_on(w, out);
 }
 
-/* What was said to it, or is to come of it, is of no use any more. */
+/* Nothing that this ps was told, or was to answer, counts any more. */
 static void leave_out(struct worker_role *w, int ps, struct outbox *out)
 {
     struct server *s = &w->servers[ps];

@@ -96,8 +96,8 @@ void worker_watch(struct worker_role *w, struct outbox *out)
     if (patience_is_over(&w->patience, &a, out, text)) worker_end(w, EXIT_TIMEOUT, text, out);
 }
 
-/* Who set the limit has told what it missed, and may not see why: a worker that it waits for can be
- * waiting for another ps. */
+/* The task whose limit ended the job has said whom it waited for, and may not see why: that may be
+ * a worker which itself waited for another ps. */
 void worker_tell_wait(const struct worker_role *w, struct outbox *out)
 {
     char awaited[TASKS_TEXT_MAX];

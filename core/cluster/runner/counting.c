@@ -124,7 +124,8 @@ static void name_state(const struct task *t, uint64_t now_ms, char ret[TOLD_STAT
         if (!isprint((unsigned char)*c)) *c = '?';
 }
 
-/* Of a task that has ended no more than its state is put up: others have heard its verdict. */
+/* Puts what this task counts on its board; once it has ended only its state, since others have
+ * heard its verdict. */
 static struct told put_up(struct task *t, uint64_t now_ms)
 {
     struct told told = {.is_ps = t->job == JOB_PS, .index = t->index, .heard_ms = now_ms};

@@ -229,9 +229,9 @@ static err make_room(struct runner_ps *p, const struct greeting *g)
     return OK;
 }
 
-/* One that is of a later membership has had a RESIZE that this ps has not, as it was away: the
- * chief says it to all that are there, and no job is resized without a checkpoint. A chief that was
- * away, too, and leads as its flags say knows of it by the folder. */
+/* A worker of a later membership has heard a RESIZE that this ps missed while it was away: the
+ * chief sends it to all that are there, and no job is resized without a checkpoint. A chief that
+ * was away as well, and leads by its flags, knows of it from the folder. */
 static err check_later(const struct runner_ps *p, const struct greeting *g)
 {
     char name[TASK_NAME_MAX];
@@ -251,7 +251,7 @@ static err check_later(const struct runner_ps *p, const struct greeting *g)
     return g->task < t->peer_count ? check_room(p, g) : OK;
 }
 
-/* Another one of a later membership is believed; of an earlier one it is told. */
+/* A peer of a later membership is believed; one of an earlier one is told of this one. */
 static void bring_together(struct connection *connection, const struct membership *theirs)
 {
     struct task *t = &connection->ps->task;

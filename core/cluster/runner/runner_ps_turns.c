@@ -42,9 +42,9 @@ static err check_rate(const struct runner_ps *p)
                 was, is);
 }
 
-/* A worker sends its gradient to other ps once ps/0 has said that it is not too old, together with
- * its values, which are those of then or newer ones: in a replay ps/0 would wait for the newer
- * ones, they for other workers, and these for what is not sent. */
+/* With max_staleness a worker pushes to other ps only after ps/0 has answered that the gradient is
+ * not too old, with values that may be newer than it. In a replay that is a circle: ps/0 waits for
+ * the newer values, they for other workers, and those for the gradient. */
 static bool is_bound(const struct runner_ps *p)
 {
     return p->share->setup.config.max_staleness >= 0 &&

@@ -19,7 +19,8 @@
 
 /* ---- who leads ---- */
 
-/* The folder, and the hooks that only a chief has. A worker that trains already tells them so. */
+/* Opens the folder, and the hooks that only a chief has; these hear so where the worker already
+ * trains. */
 static err lead(struct runner_worker *w)
 {
     if (w->trace) runner_worker_trace_abandon(w);
@@ -591,7 +592,8 @@ static bool is_as_before(const struct runner_worker *w, const struct data_share 
            (!is_known || (before.rows == now->rows && before.order == now->order));
 }
 
-/* Of other ps values are mixed, and who comes back finds nothing that one lacks. */
+/* Notes pushes that only some ps have. With another number of ps nobody can bring them to the
+ * others any more: each ps now has values of several. */
 static err find_torn(struct runner_worker *w)
 {
     struct origin *o = &w->origin;
@@ -638,8 +640,8 @@ static bool is_away(const struct runner_worker *w, err e, const char *prefix)
            (path_is_url(prefix) || waited_ms < storage_wait_ms(prefix, &w->options.task.limits));
 }
 
-/* Damage is what an older one may be free of; what does not fit the spec does not fit it there.
- * ERR_IO: it cannot be looked at now. */
+/* Is the checkpoint whole? An older one may be free of damage; what does not fit the spec does not
+ * fit in an older one either. ERR_IO: it cannot be read now. */
 static err find_damage(const struct runner_worker *w, const char *prefix, bool *ret_is_whole)
 {
     struct bundle *bundle = NULL;

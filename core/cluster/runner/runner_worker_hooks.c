@@ -52,7 +52,8 @@ err runner_worker_tell(struct runner_worker *w, uint64_t step, const struct occa
     return e;
 }
 
-/* Where the job ends as no more will come, of all that came; else of those that pushes brought. */
+/* Endless data: all rows that came, once no more will come; before that those that pushes brought.
+ */
 static void note_rows_that_came(struct batch_source *data, struct rows_seen *seen)
 {
     int64_t came, used;

@@ -119,8 +119,8 @@ static void drop(struct attempt *attempt)
     attempt->link = NULL;
 }
 
-/* A ps that is not taken yet says what none would say, or another one does: it is tried anew, as
- * long as the limit of the wait for it has it. */
+/* No ps would send this before it has greeted, or it comes from another one: the connection is made
+ * again, until the limit of the wait for this ps. */
 static void break_off(struct attempt *attempt, const char *why)
 {
     struct runner_worker *w = attempt->worker;

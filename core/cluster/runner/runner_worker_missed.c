@@ -45,8 +45,8 @@ static err read_counted(struct runner_worker *w)
     return OK;
 }
 
-/* A chief that has ended well takes its token away, and a later one puts its own there: of one
- * whose token is there still what it has saved itself is no end. */
+/* A checkpoint of the last step says that the job is over; not where this task has saved it and its
+ * token is still in the folder, which a chief that ends well removes, and a later one replaces. */
 static err look_for_last_step(struct runner_worker *w)
 {
     struct missed_end *m = &w->attempts.missed;

@@ -171,7 +171,8 @@ static err begin_keeping(struct runner_worker *w)
 
 /* ---- of the checkpoint that is made for it ---- */
 
-/* With num_steps who came to lead later knows it of ps/0 alone, which had it as it was set then. */
+/* The step at which the run ends where nothing is set; 0: not known. With num_steps a later chief
+ * knows it from ps/0 alone, which may have it as it was set. */
 static uint64_t end_of_spec(const struct runner_worker *w)
 {
     const struct settings *kept = &w->folder.set.kept;
@@ -207,7 +208,8 @@ void runner_worker_give_setting_up(struct runner_worker *w)
     set_of(w)->is_given_up = true;
 }
 
-/* Kept though it was given up: all that was done since goes, as who comes to lead would have it. */
+/* The change was kept although its checkpoint was given up: the generation ends, and all resume
+ * from where it holds, as with another chief. */
 static void outlive(struct runner_worker *w)
 {
     const bool is_outlived =

@@ -180,7 +180,8 @@ static void warn_of_lost(const struct checkpoint_state *state, const char *why)
                  why, name_of(state, 0), name_of(state, 1));
 }
 
-/* Whoever meant to resume, or to start over, should not learn from the losses what was chosen. */
+/* Said now: otherwise the losses would be the first to show whether the run resumed or started
+ * over. */
 static void warn_of_search(const struct checkpoints *c, const char *why)
 {
     const struct checkpoint_state *state = &c->state;
@@ -437,8 +438,8 @@ err checkpoints_own(struct checkpoints *c, uint64_t token, uint64_t resizes, dou
     return e;
 }
 
-/* The newest of the state file is none of the list: whoever has written it was done and took its
- * token away. */
+/* ret_is_there: the newest of the state file is not in our list: another chief wrote it, and
+ * removed its token when it was done. */
 static err find_stranger(const struct checkpoints *c, bool *ret_is_there)
 {
     struct checkpoint_state found;

@@ -271,8 +271,8 @@ static err find_full(const struct publication *p, const struct checkpoints *c)
     return is_there ? OK : fail(ERR_INPUT, "%s, which it follows, is gone", path);
 }
 
-/* Joining may have taken long, and a chief that stood still meanwhile may find no token of anybody:
- * what others have published since is newer than what it has. */
+/* Joining may have taken long, and a chief that stood still meanwhile may find no token at all:
+ * whatever others have published since is newer. */
 static err find_unchanged(const struct publication *p, const struct checkpoints *c)
 {
     struct publication now;

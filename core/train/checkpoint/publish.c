@@ -114,8 +114,8 @@ static err write_state(const struct checkpoints *c)
     return state_write(c->directory, &c->state, first);
 }
 
-/* Right after a look at the token: one that is gone by now went with another chief, which came, and
- * to the end of the job, in between. That the storage does not say is no sign of it. */
+/* Called right after a look at the token. If it is gone now, another chief has come and ended the
+ * job in between; a failure of storage is no sign of that. */
 static bool is_taken_over(const struct checkpoints *c)
 {
     bool is_ours;

@@ -91,8 +91,8 @@ static void look_at_shard(void *context, const char *name)
     if (time_s > attempt->written_s) attempt->written_s = time_s;
 }
 
-/* Joined by an attempt that was killed before the state file could name it: younger than its
- * shards, whose indexes stay until it is named. */
+/* Is the bundle of a killed attempt, which the state file does not name yet? Then it is younger
+ * than its shards, whose indexes stay until it is named. */
 static bool is_unborn(const struct sweep *sweep, const struct attempt *attempt, const char *prefix)
 {
     char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];

@@ -77,8 +77,8 @@ void best_close(struct best *b)
     free(b);
 }
 
-/* Each set of files has its own evaluations, and often its own data.eval. Until it is known when
- * these were begun, nothing is compared with what is kept. */
+/* train.daily: each day's files have their own evaluations, and often their own data.eval. Until it
+ * is known when these were begun, nothing is compared with what is kept. */
 static err know_day(struct best *b, const struct run_view *view)
 {
     int64_t step;

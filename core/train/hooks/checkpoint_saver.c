@@ -107,7 +107,7 @@ static err waited(void *state, const struct run_view *view, const struct occasio
     return s->is_due ? save(state, view, o) : computed(state, view, o);
 }
 
-/* The step is the checkpoint's own: training has gone on since it was cut. */
+/* The step is the checkpoint's own: training has gone on since its snapshot. */
 static err saved(void *state, const struct run_view *view, const struct occasion *o)
 {
     const char *prefix = o->saved.prefix;

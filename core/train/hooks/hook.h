@@ -89,8 +89,8 @@ struct run_view { /* what hooks see; filled in by whoever runs the worker */
     bool is_chief;
     int worker, workers, ps_count;
     uint64_t first_step;  /* global step where this process began */
-    uint64_t global_step; /* BEFORE: of the values; COMPUTED, STEPPED: the number that this step has
-                             (from 1); SAVED: of the cut; else the newest known */
+    uint64_t global_step; /* BEFORE: of the values; COMPUTED, STEPPED: the number that this step
+                             has (from 1); SAVED: of the snapshot; else the newest known */
     uint64_t last_step;   /* where the run ends; 0: unknown */
     uint64_t own_steps;   /* of this process */
     double loss, learning_rate, gradient_norm; /* of the last own step; norm 0 where unknown */

@@ -110,7 +110,7 @@ static err forward_batch(struct session *s, struct replica *r, struct batch batc
 
 enum { LOOK_MS = 50 };
 
-/* Ends: it is no more than so long that rows may be absent. */
+/* Ends, since rows may be absent for a limited time. */
 static err await_rows(struct session *s)
 {
     const struct interlude *between = &s->options.interlude;

@@ -82,7 +82,7 @@ static void take(struct fresh_rows *to, int64_t id, const float *row)
     to->count++;
 }
 
-/* Those of before and those that changed, which win; of one that comes twice the last. */
+/* Rows of before and changed ones, which win; of a row that comes twice the last. */
 static void merge(const struct fresh_rows *before, const struct place *places,
                   const struct table_changes *changes, struct fresh_rows *to)
 {

@@ -23,8 +23,8 @@ struct row_source {
      * not come, and nothing comes of the pass. */
     err (*ask)(void *context, const size_t bytes[], bool trains);
     void *context;
-    /* Before fronts are written: nobody reads there any more for an asking that ended amid. As ask.
-     * Optional. */
+    /* Called before fronts are written: returns when nobody reads them any more for a request that
+     * was cut short. Fails as ask. Optional. */
     err (*settle)(void *context);
 };
 

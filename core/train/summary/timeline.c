@@ -37,7 +37,7 @@ static const struct {
     [SPAN_APPLY] = {"apply", "apply", OF_PEER, false},
     [SPAN_ADVANCE] = {"apply", "advance", OF_TASK, false},
     [SPAN_REFRESH] = {"refresh", "copy values for", OF_PEER, false},
-    [SPAN_SNAPSHOT] = {"checkpoint", "cut", OF_TASK, false},
+    [SPAN_SNAPSHOT] = {"checkpoint", "snapshot", OF_TASK, false},
     [SPAN_HOLD] = {"checkpoint", "hold", OF_TASK, false},
 };
 

@@ -317,7 +317,7 @@ static err fail_list(void)
     return fail(ERR_IO, "the server's list of files is broken");
 }
 
-/* What is none says nothing: not of a file, and not that there is no other. */
+/* A malformed list is an error: it does not show that there is no other file. */
 static err take_names(struct web_list *l, const json_t *names)
 {
     size_t i;

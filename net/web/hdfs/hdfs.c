@@ -322,7 +322,7 @@ static bool is_folder(const json_t *status)
     return strcmp(type_of(status), "DIRECTORY") == 0;
 }
 
-/* What is none says nothing: not of a file, and not that there is no other. */
+/* A malformed status is an error: it neither describes a file nor shows that there is none. */
 static bool is_status(const json_t *status)
 {
     const char *type = type_of(status);

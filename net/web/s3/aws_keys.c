@@ -88,7 +88,8 @@ static err check(const struct aws_keys *k)
                 k->id[0] ? "first" : "second");
 }
 
-/* The keys of a machine's role are none for a server of one's own, which nobody waits for. */
+/* A server that is not Amazon's does not know the keys of a machine's role: these are not asked
+ * for. */
 static bool may_be_amazons(const struct aws_keys *k)
 {
     const char *said = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");

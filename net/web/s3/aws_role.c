@@ -243,8 +243,8 @@ static err ask_whoever(struct arena *arena, const char *region, bool asks_machin
     return OK;
 }
 
-/* There is no answer, or a refusal (a role whose rights are being changed, a token that is being
- * written), and what there is holds for a while yet. */
+/* A renewal that got no answer, or a refusal (a role whose rights are being changed, a token that
+ * is being written), may be repeated later while the keys are still valid. */
 static bool can_wait(void)
 {
     const time_t now_s = time(NULL);

@@ -485,8 +485,8 @@ static err seek(struct batch_source *source, uint64_t index)
     return OK;
 }
 
-/* What was asked for is as good as ever up to the first one that is another now; from there on it
- * is asked for anew. */
+/* Batches that were asked for stay up to the first that is another one in the new plan; from there
+ * on they are asked for again. */
 static err plan(struct batch_source *source, uint64_t first, const uint64_t *ranges, int count,
                 bool *ret_is_void)
 {

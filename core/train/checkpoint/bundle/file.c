@@ -42,8 +42,8 @@ err bundle_data_path(const char *prefix, int shard, int shards, char **ret)
     return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
 }
 
-/* One that is there and may not be read is a failure of storage, which may be over soon, as where
- * it is written: who takes it for damage, or for none, would go on without it. */
+/* A file that is there and may not be read is a failure of storage, which may pass: a caller that
+ * took it for damaged or absent would continue without it. */
 err file_reader_open(const char *path, struct file_reader *ret)
 {
     struct file_reader s = {.path = path};

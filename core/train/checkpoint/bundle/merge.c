@@ -141,8 +141,8 @@ static err give_up(const struct merge *m, int moved, err e)
     return fail(e, "%s", why);
 }
 
-/* Who may list the folder has looked for a name without data: these have come since. Else they may
- * be of an attempt before, which ended amid this, and are in nobody's way. */
+/* Where the folder can be listed, a name without data files was chosen, so these came later. Where
+ * it cannot, they may be left of an earlier attempt that was cut short, and may be replaced. */
 static err take_over(const struct move *move)
 {
     char *folder = strdup(move->to), *slash = folder ? strrchr(folder, '/') : NULL;

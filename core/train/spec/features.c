@@ -18,6 +18,47 @@ static err no_memory(void)
     return fail(ERR_MEMORY, "no memory for what features mean");
 }
 
+/* What is short of one member is not to be compared with what has it: *to becomes NULL. Takes the
+ * value. */
+static void put(json_t **to, const char *name, json_t *value)
+{
+    if (*to && value && json_object_set_new(*to, name, value) == 0) return;
+    if (!*to) json_decref(value);
+    json_decref(*to);
+    *to = NULL;
+}
+
+static void append(json_t **to, json_t *value)
+{
+    if (*to && value && json_array_append_new(*to, value) == 0) return;
+    if (!*to) json_decref(value);
+    json_decref(*to);
+    *to = NULL;
+}
+
+/* ---- values ---- */
+
+static const char *value_text(const json_t *value, char ret[VALUE_TEXT_MAX])
+{
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+    const bool is_long = text && strlen(text) >= VALUE_TEXT_MAX;
+    snprintf(ret, VALUE_TEXT_MAX, "%.*s%s", VALUE_TEXT_MAX - 4, text ? text : "?",
+             is_long ? "..." : "");
+    free(text);
+    return ret;
+}
+
+/* 1 and 1.0 are one number. */
+static bool is_same(const json_t *a, const json_t *b)
+{
+    if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
+    if (!json_is_array(a) || json_array_size(a) != json_array_size(b))
+        return json_equal((json_t *)a, (json_t *)b);
+    for (size_t i = 0; i < json_array_size(a); i++)
+        if (!is_same(json_array_get(a, i), json_array_get(b, i))) return false;
+    return true;
+}
+
 /* ---- columns ---- */
 
 static const struct column_spec *column_at(const struct objects *columns, int i)
@@ -60,13 +101,13 @@ static json_t *describe_column(const struct objects *columns, int i)
     json_t *column = fields_write(&kind->object, spec->column.attributes);
     leave_out(kind, column);
     name_keys(columns, i, column);
-    json_object_set_new(column, "column", json_string(kind->object.name));
+    put(&column, "column", json_string(kind->object.name));
     if (json_is_null(json_object_get(column, "source")))
-        json_object_set_new(column, "source", json_string(spec->name));
+        put(&column, "source", json_string(spec->name));
     if (kind->content)
-        json_object_set_new(column, kind->content_name,
-                            json_sprintf("%" PRId64 ", digest %016" PRIx64, spec->content.count,
-                                         spec->content.digest));
+        put(&column, kind->content_name,
+            json_sprintf("%" PRId64 ", digest %016" PRIx64, spec->content.count,
+                         spec->content.digest));
     return column;
 }
 
@@ -87,7 +128,10 @@ static err describe_columns(struct spec *spec, json_t *ret)
 static json_t *list_of(const struct strings *texts)
 {
     json_t *list = json_array();
-    for (int i = 0; i < texts->count; i++) json_array_append_new(list, json_string(texts->at[i]));
+    for (int i = 0; i < texts->count; i++) {
+        json_t *text = json_string(texts->at[i]);
+        if (text) append(&list, text); /* else it is no UTF-8, as a cell's name may be */
+    }
     return list;
 }
 
@@ -100,7 +144,7 @@ static json_t *describe_labels(const struct source_spec *source)
         json_t *label = fields_write(&label_spec_object, (const struct label_spec *)labels->at + i);
         json_object_del(label, "cell");
         json_object_del(label, "separator");
-        json_array_append_new(list, label);
+        append(&list, label);
     }
     return list;
 }
@@ -113,7 +157,7 @@ static json_t *describe_positive(const struct source_spec *source)
 }
 
 /* Of a table whose cells have no names: which of them are features, in which order. */
-static void describe_cells(const struct spec *spec, json_t *ret)
+static void describe_cells(const struct spec *spec, json_t **ret)
 {
     static const char *const keys[] = {"label", "columns", "except"};
     const json_t *train = json_object_get(json_object_get(spec->json, "data"), "train");
@@ -124,28 +168,112 @@ static void describe_cells(const struct spec *spec, json_t *ret)
         json_t *cells = json_object_get(train, keys[i]);
         char name[VALUE_TEXT_MAX];
         snprintf(name, sizeof name, "%s of cells without names", keys[i]);
-        json_object_set_new(ret, name, cells ? json_incref(cells) : json_null());
+        put(ret, name, cells ? json_incref(cells) : json_null());
     }
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Words that count as empty, in whatever order, or the number that stands for what is empty; null:
+ * neither */
+static json_t *describe_missing(const struct spec *spec, const char *source)
+{
+    const json_t *data = json_object_get(spec->json, "data");
+    json_t *given = json_object_get(json_object_get(data, source), "missing");
+    const size_t count = json_array_size(given);
+    const char **words = count ? malloc(count * sizeof *words) : NULL;
+    if (!json_is_array(given)) return given ? json_incref(given) : json_null();
+    if (count == 0) return json_null();
+    json_t *list = words ? json_array() : NULL;
+    for (size_t i = 0; words && i < count; i++) {
+        const char *word = json_string_value(json_array_get(given, i));
+        words[i] = word ? word : "";
+    }
+    if (words) qsort(words, count, sizeof *words, compare_texts);
+    for (size_t i = 0; list && i < count; i++) append(&list, json_string(words[i]));
+    free(words);
+    return list;
+}
+
+/* ---- of both sources ---- */
+
+/* Which class a word is, where the model learns and where it is measured */
+static err compare_classes(const struct strings *train, const struct strings *eval)
+{
+    json_t *places = json_object();
+    err e = places ? OK : no_memory();
+    for (int i = 0; i < train->count && !e; i++) /* what is no UTF-8 is not compared */
+        json_object_set_new(places, train->at[i], json_integer(i));
+    for (int i = 0; i < eval->count && !e; i++) {
+        const json_t *place = json_object_get(places, eval->at[i]);
+        if (place && json_integer_value(place) != i)
+            e = fail(
+                ERR_INPUT,
+                "data.eval: \"%.64s\" is class %d by its \"classes\", and class %d by those of "
+                "data.train: list the same words in the same order, or none in data.eval",
+                eval->at[i], i, (int)json_integer_value(place));
+    }
+    json_decref(places);
+    return e;
+}
+
+static err compare_label_words(const struct data_spec *data)
+{
+    const struct objects *labels = labels_listed(&data->train);
+    TRY(compare_classes(label_words_of(&data->train), label_words_of(&data->eval)));
+    for (int i = 0; i < labels->count; i++) {
+        const char *name = ((const struct label_spec *)labels->at)[i].name;
+        TRY(compare_classes(label_words_named(&data->train, name),
+                            label_words_named(&data->eval, name)));
+    }
+    return OK;
+}
+
+/* Another file may have other words where a cell is empty, so no more is said. */
+static err compare_missing(const struct spec *spec)
+{
+    json_t *train = describe_missing(spec, "train"), *eval = describe_missing(spec, "eval");
+    char there[VALUE_TEXT_MAX], here[VALUE_TEXT_MAX];
+    const err e = train && eval ? OK : no_memory();
+    if (!e && !is_same(train, eval))
+        log_line(
+            LOG_WARNING,
+            "data.eval: \"missing\" is %s, that of data.train is %s: the same cells are not the "
+            "same features in both",
+            value_text(eval, here), value_text(train, there));
+    json_decref(train);
+    json_decref(eval);
+    return e;
+}
+
+static err compare_sources(const struct spec *spec)
+{
+    if (!spec->data.eval.format.kind) return OK;
+    TRY(compare_label_words(&spec->data));
+    return compare_missing(spec);
 }
 
 err features_describe(struct spec *spec, json_t **ret)
 {
-    json_t *columns = json_object(), *classes = list_of(label_words_of(&spec->data.train));
-    err e = describe_columns(spec, columns);
     *ret = NULL;
-    if (!e) {
-        *ret = json_pack("{sf sf sO sO}", "scale", spec->data.scale, "offset", spec->data.offset,
-                         "columns", columns, "classes", classes);
-        if (*ret) json_object_set_new(*ret, "positive", describe_positive(&spec->data.train));
-        if (*ret) describe_cells(spec, *ret);
-        if (*ret && json_array_size(classes) == 0) json_object_del(*ret, "classes");
-        if (*ret && labels_listed(&spec->data.train)->count)
-            json_object_set_new(*ret, "labels", describe_labels(&spec->data.train));
-        if (!*ret) e = no_memory();
-    }
-    json_decref(columns);
-    json_decref(classes);
-    return e;
+    TRY(compare_sources(spec));
+    json_t *columns = json_object();
+    const err e = columns ? describe_columns(spec, columns) : no_memory();
+    json_t *all =
+        e ? NULL : json_pack("{sf sf}", "scale", spec->data.scale, "offset", spec->data.offset);
+    put(&all, "columns", columns);
+    if (label_words_of(&spec->data.train)->count)
+        put(&all, "classes", list_of(label_words_of(&spec->data.train)));
+    put(&all, "positive", describe_positive(&spec->data.train));
+    put(&all, "missing", describe_missing(spec, "train"));
+    describe_cells(spec, &all);
+    if (labels_listed(&spec->data.train)->count)
+        put(&all, "labels", describe_labels(&spec->data.train));
+    *ret = all;
+    return e || all ? e : no_memory();
 }
 
 struct strings features_names(const json_t *features, struct arena *arena)
@@ -167,16 +295,6 @@ struct changes {
     int count;
 };
 
-static const char *value_text(const json_t *value, char ret[VALUE_TEXT_MAX])
-{
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
-    const bool is_long = text && strlen(text) >= VALUE_TEXT_MAX;
-    snprintf(ret, VALUE_TEXT_MAX, "%.*s%s", VALUE_TEXT_MAX - 4, text ? text : "?",
-             is_long ? "..." : "");
-    free(text);
-    return ret;
-}
-
 static void add_change(struct changes *c, const char *of, const char *what, const json_t *kept,
                        const json_t *now)
 {
@@ -186,17 +304,6 @@ static void add_change(struct changes *c, const char *of, const char *what, cons
         (size_t)snprintf(c->text + c->used, sizeof c->text - c->used,
                          "%s%s%s\"%.60s\" was %s, now it is %s", c->count > 1 ? "; " : "", of,
                          *of ? ": " : "", what, value_text(kept, was), value_text(now, is));
-}
-
-/* 1 and 1.0 are one number. */
-static bool is_same(const json_t *a, const json_t *b)
-{
-    if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
-    if (!json_is_array(a) || json_array_size(a) != json_array_size(b))
-        return json_equal((json_t *)a, (json_t *)b);
-    for (size_t i = 0; i < json_array_size(a); i++)
-        if (!is_same(json_array_get(a, i), json_array_get(b, i))) return false;
-    return true;
 }
 
 /* Older checkpoints have that word of a label, too (describe_positive). */
@@ -263,8 +370,7 @@ static json_t *list_inputs(const struct spec *spec, const struct graph *graph)
     const struct node_spec *nodes = spec->model.nodes.at;
     json_t *inputs = json_object();
     for (int i = 0; i < spec->model.nodes.count; i++)
-        if (nodes[i].inputs.count)
-            json_object_set_new(inputs, graph->nodes[i].name, list_of(&nodes[i].inputs));
+        if (nodes[i].inputs.count) put(&inputs, graph->nodes[i].name, list_of(&nodes[i].inputs));
     return inputs;
 }
 
@@ -294,7 +400,7 @@ static json_t *list_rows(const struct graph *graph, const struct strings *names)
         for (int p = 0; p < node->param_count && parts.count <= KERNEL_PARTS_MAX - kept; p++) {
             if (!kernel_has_parts(node, &node->param[p], &parts)) continue;
             json_t *list = list_parts(&parts);
-            if (list) json_object_set_new(rows, node->param[p].name, list);
+            if (list) put(&rows, node->param[p].name, list);
             kept += parts.count;
         }
     }
@@ -304,19 +410,19 @@ static json_t *list_rows(const struct graph *graph, const struct strings *names)
 
 static const char text_ids[] = "ids of the text";
 
-static void note_text(json_t *open, const struct batch_source *source)
+static void note_text(json_t **open, const struct batch_source *source)
 {
-    if (source->meanings)
-        json_object_set_new(open, text_ids, json_sprintf("digest %016" PRIx64, source->meanings));
+    if (source->meanings) put(open, text_ids, json_sprintf("digest %016" PRIx64, source->meanings));
 }
 
 err features_check_text(const struct spec *spec, const json_t *kept,
                         const struct batch_source *source)
 {
     json_t *now = json_object(), *was = json_object();
-    note_text(now, source);
-    json_object_set(was, text_ids, json_object_get(kept, text_ids));
-    const err e = features_compare(spec, was, now);
+    note_text(&now, source);
+    if (json_object_get(kept, text_ids))
+        put(&was, text_ids, json_incref(json_object_get(kept, text_ids)));
+    const err e = now && was ? features_compare(spec, was, now) : no_memory();
     json_decref(was);
     json_decref(now);
     return e;
@@ -327,10 +433,9 @@ err features_check(const struct spec *spec, const struct batch_source *source,
 {
     json_t *open = json_pack("{soso}", "inputs", list_inputs(spec, graph), "rows",
                              list_rows(graph, &source->feature_names));
+    if (source->feature_names.count) put(&open, "names", list_of(&source->feature_names));
+    note_text(&open, source);
     if (!open) return no_memory();
-    if (source->feature_names.count)
-        json_object_set_new(open, "names", list_of(&source->feature_names));
-    note_text(open, source);
     err e = features_compare(spec, spec->kept_features, open);
     *ret = spec->features ? json_copy(spec->features) : json_object();
     if (json_object_update(*ret, open) && !e) e = no_memory();

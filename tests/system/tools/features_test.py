@@ -201,6 +201,47 @@ class Features(tool.ToolCase):
         source["positive"] = "0"
         self.assert_told(spec, '"positive" was null, now it is "0"')
 
+    def words_as_classes(self):
+        spec = self.columns()
+        for source in ("train", "eval"):
+            spec["data"][source] |= {"label": "w", "label_type": "word"}
+        spec["data"]["columns"][0]["source"] = "v"
+        spec["model"][-1]["units"] = 3
+        return spec | {"loss": "softmax_cross_entropy"}
+
+    def test_a_word_is_the_same_class_wherever_it_stands(self):
+        self.write(self.words_as_classes())
+        self.train()
+        other, told = '["dog","cat","fox"]', '"dog" is class 0 by its "classes", and class 1 by those of data.train'
+        for words in (["eval", "--checkpoint=run"], ["--steps=21"], ["--steps=21", "--set=data.train.classes=[\"cat\",\"dog\",\"fox\"]"],
+                      ["predict", "--checkpoint=run", "--out=out.csv"]):
+            self.assertIn(told, self.run_bad(*words, f"--set=data.eval.classes={other}", "spec.json"))
+        self.run_ok("eval", "--checkpoint=run", '--set=data.eval.classes=["cat","dog","fox"]', "spec.json")
+
+    def test_the_same_of_one_of_several_labels(self):
+        spec = self.words_as_classes()
+        for source, classes in (("train", list(WORDS)), ("eval", ["cat", "fox", "dog"])):
+            for key in ("label", "label_type"):
+                del spec["data"][source][key]
+            spec["data"][source]["labels"] = [{"name": "y"}, {"name": "w", "classes": classes}]
+        spec["heads"] = [{"name": "kind", "label": "w", "loss": spec.pop("loss")}]
+        self.write(spec)
+        self.assertIn('"fox" is class 1 by its "classes", and class 2 by those of data.train', self.run_bad("check", "spec.json"))
+
+    def test_what_counts_as_empty_is_a_part_of_it(self):
+        spec = self.columns()
+        spec["data"]["columns"][3]["default"] = 7
+        self.write(spec)
+        self.train()
+        missing = '["1.5","-"]'
+        ended = self.dtrain("eval", "--checkpoint=run", f"--set=data.eval.missing={missing}", "spec.json")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn('data.eval: "missing" is ["-","1.5"], that of data.train is null', ended.stderr)
+        both = [f"--set=data.{source}.missing={missing}" for source in ("train", "eval")]
+        for words in (["eval", "--checkpoint=run"], ["--steps=21"]):
+            self.assertIn('"missing" was null, now it is ["-","1.5"]', self.run_bad(*words, *both, "spec.json"))
+        self.train("--steps=21", "--set=data.train.missing=[]")
+
     def test_cells_without_names_stay_what_they_are(self):
         source = {"format": "csv", "file": "numbers.csv", "header": False, "label": 2, "label_type": "number", "columns": [0, 1]}
         (self.folder / "numbers.csv").write_text("".join(f"{a},{b},{a + 10 * b}\n" for a, b in ROWS))

@@ -3,8 +3,11 @@
 #include <stdlib.h>
 
 #include "core/base/ascending.h"
+#include "core/base/files/mapped.h"
 #include "core/base/files/url.h"
 #include "core/train/checkpoint/bundle/bundle_inside.h"
+
+enum { MAPPED_BYTES_MAX = 16 << 10 };
 
 struct picking {
     const struct bundle_entry *entry;
@@ -23,32 +26,49 @@ static int64_t run_of(const struct picking *p, const struct bundle_box *box, int
     return count;
 }
 
+/* A file that rows are picked from */
+struct picked_file {
+    struct file_reader reader;
+    struct mapped_file mapped; /* where it can be */
+    char *path;                /* the reader's */
+};
+
+/* What is long is read by calls, which read ahead. */
+static err read_picked(const struct picked_file *file, const struct record *r, int64_t offset,
+                       void *to, size_t bytes)
+{
+    struct file_reader source = file->reader;
+    const uint64_t until = (uint64_t)offset + bytes;
+    if (until <= file->mapped.bytes && bytes < MAPPED_BYTES_MAX) {
+        const err e = mapped_read(&file->mapped, (uint64_t)offset, to, bytes);
+        return e ? fail_prefix(e, "%s", file->path) : OK;
+    }
+    source.until = r->offset + r->bytes;
+    return file_reader_read(&source, offset, to, bytes);
+}
+
 /* Of rows `at` .. end - 1, which the slice has, its columns. */
 static err pick_stored(const struct picking *p, const struct stored *stored, int64_t at,
-                       int64_t end, const struct file_reader *source)
+                       int64_t end, const struct picked_file *file)
 {
     const struct bundle_box *box = &stored->box;
     const int64_t own = box->length[1] * p->size, all = p->entry->shape.dim[1] * p->size;
     for (int64_t count; at < end; at += count) {
         const int64_t from = stored->record->offset + (p->rows[at] - box->start[0]) * own;
         count = run_of(p, box, at, end);
-        TRY(file_reader_read(source, from, p->ret + at * all + box->start[1] * p->size,
-                             (size_t)(count * own)));
+        TRY(read_picked(file, stored->record, from, p->ret + at * all + box->start[1] * p->size,
+                        (size_t)(count * own)));
     }
     return OK;
 }
 
 /* ---- files ---- */
 
-struct picked_file {
-    struct file_reader reader;
-    char *path; /* the reader's */
-};
-
 static void close_picked(struct picked_file *file)
 {
     if (!file) return;
     file_reader_close(&file->reader);
+    mapped_close(&file->mapped);
     free(file->path);
     free(file);
 }
@@ -63,11 +83,13 @@ static err open_picked(const struct bundle *b, const struct record *r, struct pi
     struct picked_file *file = calloc(1, sizeof *file);
     const err e = file ? bundle_open_data(b, r, &file->reader, &file->path)
                        : fail(ERR_MEMORY, "%s: no memory for a file", b->prefix);
-    if (e)
+    if (e) {
         free(file);
-    else
-        *ret = file;
-    return e;
+        return e;
+    }
+    if (!path_is_url(b->prefix)) file->mapped = mapped_open(file->path);
+    *ret = file;
+    return OK;
 }
 
 /* Of two threads that open one, the first keeps it. Behind a URL no two may read by one opening. */
@@ -95,9 +117,7 @@ static err pick_part(struct bundle *b, const struct picking *p, int64_t count,
     bool is_kept;
     if (first == end) return OK;
     TRY(find_picked(b, stored->record, &file, &is_kept));
-    struct file_reader source = file->reader;
-    source.until = stored->record->offset + stored->record->bytes;
-    const err e = pick_stored(p, stored, first, end, &source);
+    const err e = pick_stored(p, stored, first, end, file);
     if (!is_kept) close_picked(file);
     return e;
 }

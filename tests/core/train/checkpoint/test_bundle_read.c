@@ -432,6 +432,22 @@ static void rows_are_picked_from_slices_that_hold_parts_of_them(void **folder)
     bundle_close(b);
 }
 
+/* While rows are picked from it: that is an error, and the end of nobody. */
+static void rows_of_a_file_that_was_cut_are_not_picked(void **folder)
+{
+    static const int64_t rows[] = {0, LONG - 1};
+    int32_t got[2 * WIDTH];
+    struct bundle *b = cut_table(*folder, 1);
+    check_picked(b, rows, 2);
+    char *path = NULL;
+    assert_int_equal(bundle_data_path(bundle_prefix(b), 0, 1, &path), OK);
+    assert_int_equal(truncate(path, 0), 0);
+    free(path);
+    for (int i = 0; i < 2; i++)
+        assert_refused(bundle_pick_rows(b, bundle_at(b, 0), rows, 2, got), ERR_IO, "it was cut");
+    bundle_close(b);
+}
+
 static void rows_that_are_not_there_are_not_picked(void **folder)
 {
     static const int64_t bad[][2] = {{-1, 0}, {0, LONG}};
@@ -541,6 +557,7 @@ int main(void)
         IN_FOLDER(a_scalar_is_one_row),
         IN_FOLDER(rows_are_picked_from_any_cut),
         IN_FOLDER(rows_are_picked_from_slices_that_hold_parts_of_them),
+        IN_FOLDER(rows_of_a_file_that_was_cut_are_not_picked),
         IN_FOLDER(rows_that_are_not_there_are_not_picked),
         IN_FOLDER(a_check_finds_damage),
         IN_FOLDER(what_is_not_there_is_refused),

@@ -1,0 +1,72 @@
+/* mapped.c - see mapped.h. */
+#include "core/base/files/mapped.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where a thread that reads goes on when it cannot; NULL: it reads nothing. */
+static _Thread_local sigjmp_buf *volatile reading;
+
+/* Of anything else it is what it always was. */
+static void on_fault(int number)
+{
+    if (reading) siglongjmp(*reading, 1);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void watch(void)
+{
+    const struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+    sigaction(SIGBUS, &action, NULL);
+}
+
+static struct mapped_file map(int descriptor)
+{
+    struct stat status;
+    struct mapped_file none = {0};
+    if (fstat(descriptor, &status) || !S_ISREG(status.st_mode) || !status.st_size) return none;
+    const size_t bytes = (size_t)status.st_size;
+    void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (at == MAP_FAILED) return none;
+    return (struct mapped_file){at, bytes};
+}
+
+struct mapped_file mapped_open(const char *path)
+{
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) return (struct mapped_file){0};
+    const struct mapped_file file = map(descriptor);
+    close(descriptor);
+    if (file.at) watch();
+    return file;
+}
+
+void mapped_close(struct mapped_file *m)
+{
+    if (m->at) munmap((void *)(uintptr_t)m->at, m->bytes);
+    *m = (struct mapped_file){0};
+}
+
+err mapped_read(const struct mapped_file *m, uint64_t offset, void *to, size_t bytes)
+{
+    sigjmp_buf back;
+    const bool is_cut = sigsetjmp(back, 0);
+    if (!is_cut) {
+        reading = &back;
+        atomic_signal_fence(memory_order_seq_cst);
+        memcpy(to, m->at + offset, bytes);
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    reading = NULL;
+    return is_cut ? fail(ERR_IO, "cannot be read at byte %llu: it was cut, or its disk fails",
+                         (unsigned long long)offset)
+                  : OK;
+}

@@ -5,10 +5,11 @@
 #include "core/ops/sparse/combine.h"
 #include "kernels/kernels.h"
 
-enum { INDICATOR_MAX = 1024 }; /* ids: a matrix of these is written */
+enum { INDICATOR_MAX = 1 << 24 }; /* ids: floats tell so many apart */
 
 /* Rows of ids, in their places */
 struct looked_up {
+    int found;  /* [batch, ..., ids, width], whatever it counts; row 0 where there is none */
     int rows;   /* [batch, ..., ids, width], each times what it counts; zeros where there is none */
     int counts; /* [batch, ..., ids, 1]: 1, or the weight; 0 where there is none */
     bool has_weights;
@@ -28,7 +29,7 @@ static err lower_rows(struct lowering *l, int input, int table, int combiner, st
     p->values[table].is_looked_up = true;
     if (rows.shape.rank == RANK_MAX) return lower_refuse("its ids have too many axes");
     rows.shape.dim[rows.shape.rank++] = p->values[table].shape.dim[1];
-    const int gathered = program_add(p, &rows);
+    ret->found = program_add(p, &rows);
     struct shape each = rows.shape;
     each.dim[each.rank - 1] = 1;
     int counts = program_one(p, PRIMITIVE_PRESENT, ids);
@@ -37,7 +38,7 @@ static err lower_rows(struct lowering *l, int input, int table, int combiner, st
     if (weights >= 0) counts = program_two(p, PRIMITIVE_MULTIPLY, counts, weights);
     ret->has_weights = weights >= 0;
     ret->counts = program_reshape(p, counts, &each);
-    ret->rows = program_two(p, PRIMITIVE_MULTIPLY, gathered, ret->counts);
+    ret->rows = program_two(p, PRIMITIVE_MULTIPLY, ret->found, ret->counts);
     return OK;
 }
 
@@ -104,20 +105,27 @@ static err lower_linear(struct lowering *l, int *ret)
     return OK;
 }
 
-/* The sum of rows of a matrix that has 1 in the place of each id */
+/* 1 in each place whose number is the id, as a table of one column has it */
 static err lower_indicator(struct lowering *l, int *ret)
 {
+    struct program *p = l->program;
     const int64_t ids = l->node->output.shape.dim[1];
-    const struct shape shape = {2, {ids, ids}};
-    const char *name = arena_format(l->program->arena, "%s/ids", l->node->name);
+    const char *of_ids = arena_format(p->arena, "%s/ids", l->node->name);
+    const char *of_places = arena_format(p->arena, "%s/places", l->node->name);
     struct looked_up of;
     if (ids > INDICATOR_MAX)
         return fail(ERR_INPUT, "cannot be exported: it has more than %d ids", (int)INDICATOR_MAX);
-    float *ones = arena_array(l->program->arena, (size_t)(ids * ids), sizeof *ones);
-    for (int64_t i = 0; i < ids; i++) ones[i * ids + i] = 1;
-    const int table = lower_constant(l, name, &shape, ones);
+    float *numbers = arena_array(p->arena, (size_t)ids, sizeof *numbers);
+    for (int64_t i = 0; i < ids; i++) numbers[i] = (float)i;
+    const int table = lower_constant(l, of_ids, &(struct shape){2, {ids, 1}}, numbers);
+    const int places = lower_constant(l, of_places, &(struct shape){2, {1, ids}}, numbers);
     TRY(lower_rows(l, 0, table, COMBINER_SUM, &of));
-    *ret = combine(l->program, &of, COMBINER_SUM, ids);
+    const int off =
+        program_one(p, PRIMITIVE_ABS, program_two(p, PRIMITIVE_SUBTRACT, of.found, places));
+    const int is_it = program_two(p, PRIMITIVE_SUBTRACT, program_number(p, 1),
+                                  program_one(p, PRIMITIVE_POSITIVE, off));
+    of.rows = program_two(p, PRIMITIVE_MULTIPLY, is_it, of.counts);
+    *ret = combine(p, &of, COMBINER_SUM, ids);
     return OK;
 }
 

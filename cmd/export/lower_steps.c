@@ -164,7 +164,9 @@ static err open_steps(struct lowering *l, bool is_lstm, struct steps *s)
     s->units = lower_int(l->node, "units");
     s->time = l->node->input[0]->shape.dim[1];
     if (lower_enum(l->node, "state") == STATE_CARRIED)
-        return lower_refuse("its state is carried from one batch to the next");
+        return lower_refuse("its state is carried from one batch to the next, and a request has no "
+                            "batch before it: nodes before it can be (--outputs), or train with "
+                            "\"state\": \"zero\"");
     if (s->time > STEPS_MAX)
         return fail(ERR_INPUT, "cannot be exported: each of %lld steps is written out, at most %d",
                     (long long)s->time, (int)STEPS_MAX);

@@ -255,9 +255,10 @@ static const struct field fields[] = {
     {.name = "threads",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, threads),
-     .fallback = "0",
+     .fallback = "auto",
      .max = THREADS_MAX,
-     .help = "threads for computation; 0: this host's workers share the cores allowed by CPU "
+     .zero = "auto",
+     .help = "threads for computation; auto: this host's workers share the cores allowed by CPU "
              "affinity and the container's CPU quota"},
     {.name = "cpu_kernels",
      .type = FIELD_STRING,

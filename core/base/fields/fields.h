@@ -91,6 +91,7 @@ struct field {
     /* INT, FLOAT, SECONDS, and each member of INTS, FLOATS; both 0: any; max < min: no upper limit
      */
     double min, max;
+    const char *zero;           /* flags, INT: a word that says 0, "auto"; NULL: none */
     int count_min, count_max;   /* lists; both 0: any length up to FIELD_LIST_MAX */
     const char *const *choices; /* ENUM: names, ends with NULL */
     /* OBJECT, OBJECTS; VARIANT(S): fields common to all kinds, or NULL */

@@ -12,6 +12,15 @@ err fail_at(const struct place *place, const struct text *message)
     return fail(ERR_INPUT, "%s%s%s", text.at, text.length ? ": " : "", message->at);
 }
 
+/* A name where yes or no is wanted, a list where one is: somebody takes the key for another. */
+static bool is_mistaken(const struct input *in)
+{
+    if (!in->field->help) return false;
+    return in->field->type == FIELD_BOOL
+               ? json_is_string(in->json)
+               : in->field->type == FIELD_STRING && json_is_array(in->json);
+}
+
 err fail_expected(const struct input *in)
 {
     struct text text = {.length = 0};
@@ -19,6 +28,7 @@ err fail_expected(const struct input *in)
     text_add_expected(&text, in->field);
     text_add(&text, ", got ");
     text_add_found(&text, in->json);
+    if (is_mistaken(in)) text_add(&text, " (%s: %s)", in->field->name, in->field->help);
     return fail_at(in->place, &text);
 }
 
@@ -54,8 +64,10 @@ static bool read_integer(const json_t *json, int64_t *ret)
 
 static err parse_int(const struct input *in, void *ret)
 {
-    int64_t number;
-    if (!read_integer(in->json, &number)) return fail_expected(in);
+    int64_t number = 0;
+    const char *word = json_string_value(in->json);
+    const bool is_zero = word && in->field->zero && strcmp(word, in->field->zero) == 0;
+    if (!is_zero && !read_integer(in->json, &number)) return fail_expected(in);
     if (!in_range(in->field, (double)number)) return fail_expected(in);
     *(int64_t *)ret = number;
     return OK;

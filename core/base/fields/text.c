@@ -52,6 +52,7 @@ void text_add_bounds(struct text *text, const struct field *field)
         text_add(text, has_min ? " to " : "at most ");
         add_number(text, field->max);
     }
+    if (field->zero) text_add(text, ", or %s", field->zero);
 }
 
 /* "an integer" + " from 1 to 10", "a number" + " of at least 0" */

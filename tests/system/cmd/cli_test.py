@@ -134,7 +134,7 @@ WRONG = [
     (["--start_timeout=0", "spec.json"], {},
      "--start_timeout: expected a number from 0.001 to 8640000, got 0"),
     (["--threads=many", "spec.json"], {},
-     '--threads: expected an integer from 0 to 1024, got "many"'),
+     '--threads: expected an integer from 0 to 1024, or auto, got "many"'),
     (["--log_level=loud", "spec.json"], {},
      '--log_level: expected one of error, warning, info, debug, got "loud"'),
     (["--result=/nowhere/result.json", "spec.json"], {},

@@ -119,6 +119,10 @@ static void wrong_types_are_refused_with_the_path(void **state)
     assert_refused("{\"units\": \"ten\"}",
                    "units: expected an integer from 1 to 16777216, got \"ten\"");
     assert_refused("{\"units\": 1, \"flag\": 1}", "flag: expected true or false, got 1");
+    assert_refused("{\"units\": 1, \"flag\": \"w\"}",
+                   "flag: expected true or false, got \"w\" (flag: a switch)");
+    assert_refused("{\"units\": 1, \"text\": [\"a\", \"b\"]}",
+                   "text: expected a string, got a list of 2 (text: what to say)");
     assert_refused("{\"units\": 1, \"rate\": \"fast\"}",
                    "rate: expected a number of at least 0, got \"fast\"");
     assert_refused("{\"units\": 1, \"text\": 5}", "text: expected a string, got 5");

@@ -13,7 +13,7 @@ enum { REST_MAX = 2, ARGUMENTS_MAX = 16 };
 
 struct flags {
     const char *job_name;
-    int64_t task_index, tag, inner; /* inner: in no help */
+    int64_t task_index, tag, threads, inner; /* inner: in no help */
     double rate;
     uint64_t patience_ms;
     bool quiet;
@@ -81,6 +81,13 @@ static const struct field fields[] = {
      .offset = offsetof(struct flags, cores),
      .fallback = "[]",
      .help = "where to run"},
+    {.name = "threads",
+     .type = FIELD_INT,
+     .offset = offsetof(struct flags, threads),
+     .fallback = "auto",
+     .max = 8,
+     .zero = "auto",
+     .help = "how many at once"},
     {.name = "inner", .type = FIELD_INT, .offset = offsetof(struct flags, inner), .fallback = "0"},
     {0},
 };
@@ -184,7 +191,21 @@ static void booleans_may_stand_alone(void **state)
     assert_true(run.flags.quiet);
     assert_int_equal(run.rest_count, 0);
     arena_free(&run.arena);
-    assert_refused("--quiet: expected true or false, got \"maybe\"", "--quiet=maybe", NULL);
+    assert_refused("--quiet: expected true or false, got \"maybe\" (quiet: say less)",
+                   "--quiet=maybe", NULL);
+}
+
+static void a_word_says_zero(void **state)
+{
+    static const char *const given[] = {"--threads=auto", "--threads=0", "--quiet"};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        struct run run;
+        parse(&run, "--threads=3", given[i], NULL);
+        assert_int_equal(run.flags.threads, i < 2 ? 0 : 3);
+        arena_free(&run.arena);
+    }
+    assert_refused("--threads: expected an integer from 0 to 8, or auto, got \"car\"",
+                   "--threads=car", NULL);
 }
 
 static void lists_of_strings_repeat_and_are_not_split(void **state)
@@ -363,6 +384,7 @@ int main(void)
         cmocka_unit_test_setup(no_flags_give_the_defaults, clear_environment),
         cmocka_unit_test_setup(values_stand_behind_an_equals_sign_or_a_space, clear_environment),
         cmocka_unit_test_setup(booleans_may_stand_alone, clear_environment),
+        cmocka_unit_test(a_word_says_zero),
         cmocka_unit_test_setup(lists_of_strings_repeat_and_are_not_split, clear_environment),
         cmocka_unit_test_setup(the_last_of_several_values_counts, clear_environment),
         cmocka_unit_test_setup(strings_are_taken_as_they_stand, clear_environment),

@@ -24,7 +24,7 @@ const char *csv_width_reason(const struct csv_names *, const struct delimited *r
 /* Say once, in the log: a name that several have; a feature that has no name. */
 void csv_warn_of_doubles(const struct csv_names *);
 void csv_warn_of_nameless(const struct csv_names *, int column);
-/* A name that is a number, other than of a column */
+/* A name in the first line that is a number, other than of a column */
 void csv_warn_of_numbers(const struct csv_names *);
 /* A header that is one cell, where nobody asks for its name */
 void csv_warn_of_uncut(const struct csv_names *);

@@ -372,11 +372,10 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     int width = a->names.count;
     if (!t->names && !width) TRY(find_width(t, context, &width));
     if (!t->names) TRY(take_names(t, width));
-    const struct csv_names names = csv_table_names(t);
-    if (a->header && !a->names.count) {
-        csv_warn_of_doubles(&names);
-        csv_warn_of_numbers(&names);
-    }
+    struct csv_names read = csv_table_names(t);
+    if (t->header) read = (struct csv_names){t->path, t->header_line, t->header, t->header_width};
+    if (a->header && !a->names.count) csv_warn_of_doubles(&read);
+    if (a->header) csv_warn_of_numbers(&read);
     return find_label(t, label);
 }
 

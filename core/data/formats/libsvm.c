@@ -109,6 +109,20 @@ static bool cut_comment(const struct cell *word, struct cell *ret)
     return comment != NULL;
 }
 
+/* What others write there */
+static const char *expected_pair(const struct cell *word)
+{
+    const char *end = word->text + word->length;
+    const char *colon = memchr(word->text, ':', word->length);
+    if (word->length > 4 && strncmp(word->text, "qid:", 4) == 0)
+        return "index:value, and no query of a ranking, which is not read here "
+               "(sed 's/ qid:[^ ]*//' leaves it out)";
+    if (colon && memchr(colon + 1, ':', (size_t)(end - colon - 1)))
+        return "index:value, and no field:index:value as of libffm (sed -E 's/ [0-9]+:([0-9]+:)/ "
+               "\\1/g' leaves the fields out)";
+    return "index:value, indices from 1";
+}
+
 static err read_pairs(struct libsvm *s, int first)
 {
     bool is_over = false;
@@ -122,7 +136,7 @@ static err read_pairs(struct libsvm *s, int first)
         double *const value = &s->values[s->cell.count];
         is_over = !read_pair(word, id, value);
         if (is_over && !(cut_comment(word, &cut) && read_pair(&cut, id, value)))
-            return bad_word(s, word, "index:value, indices from 1");
+            return bad_word(s, word, expected_pair(word));
         s->text.cells[i].length = cut.length;
         s->cell.count++;
     }

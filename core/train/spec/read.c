@@ -21,7 +21,7 @@ struct reader {
     size_t bytes; /* read so far */
     int error;    /* errno of a failed read */
     bool is_too_long;
-    unsigned char first[2]; /* of its bytes */
+    unsigned char first[6]; /* of its bytes */
 };
 
 /* jansson's reading function: (size_t)-1 stops it. */
@@ -33,7 +33,8 @@ static size_t read_some(void *buffer, size_t size, void *context)
         reader->error = errno;
         return (size_t)-1;
     }
-    if (reader->bytes == 0) memcpy(reader->first, buffer, got < 2 ? got : 2);
+    if (reader->bytes == 0)
+        memcpy(reader->first, buffer, got < sizeof reader->first ? got : sizeof reader->first);
     reader->bytes += got;
     reader->is_too_long = reader->bytes > SPEC_BYTES_MAX;
     return reader->is_too_long ? (size_t)-1 : got;
@@ -100,6 +101,25 @@ static const char *hint_of(const char *text)
     return wants_name && isalpha((unsigned char)*near) ? quotes : "";
 }
 
+/* NULL: it is not packed, by what is known here. */
+static const char *packed_by(const struct reader *reader)
+{
+    static const struct {
+        const char *head;
+        size_t bytes;
+        const char *by;
+    } known[] = {{"\x1f\x8b", 2, "gzip"},
+                 {"BZh", 3, "bzip2"},
+                 {"\xfd"
+                  "7zXZ",
+                  5, "xz"},
+                 {"\x28\xb5\x2f\xfd", 4, "zstd"},
+                 {"PK\3\4", 4, "zip"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (memcmp(reader->first, known[i].head, known[i].bytes) == 0) return known[i].by;
+    return NULL;
+}
+
 static err fail_read(const struct reader *reader, const json_error_t *error)
 {
     if (reader->error)
@@ -109,6 +129,9 @@ static err fail_read(const struct reader *reader, const json_error_t *error)
         return fail(ERR_INPUT, "longer than %d bytes: not a spec", SPEC_BYTES_MAX);
     }
     if (reader->bytes == 0) return fail(ERR_INPUT, "empty: expected a JSON object");
+    if (packed_by(reader))
+        return fail(ERR_INPUT, "packed by %s: unpack it; a spec is a JSON object",
+                    packed_by(reader));
     const unsigned mark = (unsigned)reader->first[0] << 8 | reader->first[1];
     if (mark == 0xfffe || mark == 0xfeff)
         return fail(ERR_INPUT, "text in UTF-16: save it as UTF-8; a spec is a JSON object");

@@ -495,6 +495,9 @@ static void a_name_that_is_a_number_is_warned_of(void **state)
     assert_false(is_warned("is a number"));
     file_write_text("table", "0.5,x,y\n1,0,2\n");
     assert_warned(SOURCE, "table: line 1: the name of column 0 is a number, \"0.5\"");
+    file_write_text("table", "1.5,2,0\n1,0,2\n"); /* a row, in place of which names are given */
+    assert_warned("{'format': 'csv', 'file': 'table', 'label': 'y', 'names': ['w', 'x', 'y']}",
+                  "table: line 1: the name of column 0 is a number, \"1.5\"");
 }
 
 /* What a read ends with may be half of a character: lines of every length from there on. */
@@ -615,6 +618,11 @@ static void a_name_that_a_file_lacks_comes_with_those_that_it_has(void **state)
     assert_refused("{'format': 'csv', 'file': ['table', 'next'], 'label': 'y'}, 'columns': "
                    "[{'column': 'hash', 'name': 'w', 'buckets': 2}], 'batch_size': 1",
                    "next: expected 3 cells as in the files before, got 2: no \"w\"", NULL);
+    file_write_text("next", "b,2,1\nc,1,0\n");
+    assert_refused("{'format': 'csv', 'file': ['table', 'next'], 'label': 2}, 'columns': "
+                   "[{'column': 'hash', 'name': 'w', 'buckets': 2}], 'batch_size': 1",
+                   "next: cell 0: expected \"w\" as in the files before, got \"b\"",
+                   "\"header\": false", NULL);
     file_write_text("rows", "{\"x\": 1, \"clicked\": 1}\n");
     assert_refused("{'format': 'jsonl', 'file': 'rows', 'label': 'click'}, 'columns': [{'column': "
                    "'numeric', 'name': 'x'}], 'batch_size': 1",

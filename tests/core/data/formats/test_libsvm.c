@@ -86,6 +86,15 @@ static void what_is_no_pair_is_refused(void **state)
     }
 }
 
+/* By its name, and with what makes it fit */
+static void what_others_write_there_is_named(void **state)
+{
+    file_write_text("rows", "1 qid:3 1:1\n");
+    assert_refused(SOURCE(", 'features': 4"), "line 1", "query of a ranking", "sed", NULL);
+    file_write_text("rows", "1 0:12:1 3:5:1\n");
+    assert_refused(SOURCE(", 'features': 4"), "line 1", "libffm", "sed", "\"0:12:1\"", NULL);
+}
+
 static void rows_that_do_not_fit_are_refused(void **state)
 {
     file_write_text("rows", "1 1:1\n1 5:1\n");
@@ -140,6 +149,7 @@ int main(void)
         cmocka_unit_test(labels_may_be_numbers),
         cmocka_unit_test(rows_to_predict_may_have_no_labels),
         cmocka_unit_test(what_is_no_pair_is_refused),
+        cmocka_unit_test(what_others_write_there_is_named),
         cmocka_unit_test(rows_that_do_not_fit_are_refused),
         cmocka_unit_test(a_long_row_is_read_whole),
         cmocka_unit_test(no_cut_and_no_flipped_byte_crashes),

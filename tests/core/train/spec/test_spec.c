@@ -473,6 +473,13 @@ static const struct broken broken[] = {
     {"user,item", NULL,
      "line 1, column 4: '[' or '{' expected near 'user'; a spec is a JSON object"},
     {"\xff\xfe{", NULL, "text in UTF-16: save it as UTF-8; a spec is a JSON object"},
+    {"\x1f\x8b\x08", NULL, "packed by gzip: unpack it; a spec is a JSON object"},
+    {"BZh91", NULL, "packed by bzip2: unpack it; a spec is a JSON object"},
+    {"\xfd"
+     "7zXZ",
+     NULL, "packed by xz: unpack it; a spec is a JSON object"},
+    {"\x28\xb5\x2f\xfd$", NULL, "packed by zstd: unpack it; a spec is a JSON object"},
+    {"PK\3\4", NULL, "packed by zip: unpack it; a spec is a JSON object"},
     {"{\"name\": \"a\"", NULL, "line 1, column 12: '}' expected near end of file"},
     {"{\n  \"name\": \"a\",\n  \"seed\": 1,\n}\n", NULL,
      "line 4, column 1: string or '}' expected near '}'; the comma in front of it is one too many"},

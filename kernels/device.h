@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/base/error.h"
 
@@ -15,6 +16,12 @@ struct device {
     void *state;
     bool is_separate; /* its memory is not the host's: only upload() and download() cross over */
     int index;        /* of a GPU, as the driver counts them */
+    /* Some that are known to be finite, so that who updates by them need not wait to hear it: who
+     * has computed them hears it with the last thing that it waits for. NULL: none are */
+    struct finite_floats {
+        const float *at;
+        int64_t count;
+    } finite;
 };
 
 /* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: what

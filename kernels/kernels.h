@@ -172,11 +172,14 @@ struct row_update {
     float decay; /* as above, of each row that is updated */
 };
 
-/* A vector of n floats, and what is summed of it: |x| or x^2 */
+/* What a sum is of: x, |x|, x^2, or 1 where x is not finite and 0 where it is */
+enum summed_term { SUM_PLAIN, SUM_ABS, SUM_SQUARE, SUM_NOT_FINITE };
+
+/* A vector of n floats, and what is summed of it */
 struct summed {
     const float *x;
     int64_t n;
-    bool is_square;
+    enum summed_term term;
 };
 
 /* y (+)= x / (1 - rate) where random_uniform(random_u64(key, *draw), first + index) >= rate, else
@@ -455,5 +458,14 @@ struct kernels {
 
     const struct async *async; /* async.h; NULL: everything goes through the one queue */
 };
+
+/* Of one vector; it waits. */
+static inline double kernels_sum(struct device *d, const float *x, int64_t n)
+{
+    const struct summed one = {x, n, SUM_PLAIN};
+    double sum;
+    d->kernels->sums(d, &one, 1, &sum);
+    return sum;
+}
 
 #endif

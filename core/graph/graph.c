@@ -791,8 +791,8 @@ static void regularized(const struct param *param, struct summed *ret_abs,
 {
     const int64_t count = param_floats(param);
     const struct regularizer *r = &param->regularizer;
-    *ret_abs = (struct summed){param->value, r->l1 > 0 ? count : 0, false};
-    *ret_squares = (struct summed){param->value, r->l2 > 0 ? count : 0, true};
+    *ret_abs = (struct summed){param->value, r->l1 > 0 ? count : 0, SUM_ABS};
+    *ret_squares = (struct summed){param->value, r->l2 > 0 ? count : 0, SUM_SQUARE};
 }
 
 static void add_terms(struct param *const *params, int count, struct device *device, double *total)

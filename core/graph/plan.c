@@ -373,18 +373,30 @@ void plan_backward(struct plan *plan, bool add, finished_with *finished, void *c
 }
 
 /* Divisor 0: no row counts, whose mean TensorFlow takes for 0. */
-double plan_head_loss(struct plan *plan, int head, int64_t rows)
+static double mean_of(const struct plan *plan, int head, int64_t rows, double sum)
 {
-    const struct loss_node *loss = &plan->graph->heads[head].loss;
-    const double divisor = loss_divisor(loss, plan->device, rows);
-    if (divisor <= 0) return 0;
-    return plan->device->kernels->sum(plan->device, loss->losses, rows) / divisor;
+    const double divisor = loss_divisor(&plan->graph->heads[head].loss, plan->device, rows);
+    return divisor > 0 ? sum / divisor : 0;
 }
 
-double plan_loss(struct plan *plan, int64_t rows)
+double plan_head_loss(struct plan *plan, int head, int64_t rows)
 {
-    double sum = 0;
-    for (int i = 0; i < plan->graph->head_count; i++)
-        sum += plan->graph->heads[i].loss.factor * plan_head_loss(plan, i, rows);
+    const float *losses = plan->graph->heads[head].loss.losses;
+    return mean_of(plan, head, rows, kernels_sum(plan->device, losses, rows));
+}
+
+double plan_loss(struct plan *plan, int64_t rows, const struct summed *beside, double *ret_beside)
+{
+    const struct graph *graph = plan->graph;
+    struct device *d = plan->device;
+    struct summed of[HEADS_MAX + 1];
+    double sums[HEADS_MAX + 1], sum = 0;
+    for (int i = 0; i < graph->head_count; i++)
+        of[i] = (struct summed){graph->heads[i].loss.losses, rows, SUM_PLAIN};
+    if (beside) of[graph->head_count] = *beside;
+    d->kernels->sums(d, of, graph->head_count + (beside != NULL), sums);
+    for (int i = 0; i < graph->head_count; i++)
+        sum += graph->heads[i].loss.factor * mean_of(plan, i, rows, sums[i]);
+    if (beside) *ret_beside = sums[graph->head_count];
     return sum;
 }

@@ -83,8 +83,9 @@ void plan_forward(struct plan *, const struct batch *, uint64_t draw);
 void plan_backward(struct plan *, bool add, finished_with *finished, void *context);
 
 /* After a forward pass: the mean or the sum of the losses of the rows, without regularization; of
- * all heads, each times its factor, or of one alone. */
-double plan_loss(struct plan *, int64_t rows);
+ * all heads, each times its factor, or of one alone. beside: NULL, or what else is summed, for
+ * which nobody waits again. */
+double plan_loss(struct plan *, int64_t rows, const struct summed *beside, double *ret_beside);
 double plan_head_loss(struct plan *, int head, int64_t rows);
 
 #endif

@@ -22,19 +22,25 @@ struct reduction {
     double *partial;
 };
 
-/* What is summed: x, |x| or x^2. The square of a float is exact in a double. */
-enum term { TERM_PLAIN, TERM_ABS, TERM_SQUARE };
+/* The exponent of infinity and NaN is all ones. */
+static inline __attribute__((always_inline)) sums not_finite(terms v)
+{
+    const terms_bits is_not = ((terms_bits)v & 0x7f800000) == 0x7f800000;
+    return __builtin_convertvector(is_not & 1, sums);
+}
 
-static inline __attribute__((always_inline)) sums take(enum term term, const float *x)
+/* The square of a float is exact in a double. */
+static inline __attribute__((always_inline)) sums take(enum summed_term term, const float *x)
 {
     terms v;
     memcpy(&v, x, sizeof v);
-    if (term == TERM_ABS) v = (terms)((terms_bits)v & 0x7fffffff);
+    if (term == SUM_ABS) v = (terms)((terms_bits)v & 0x7fffffff);
+    if (term == SUM_NOT_FINITE) return not_finite(v);
     sums wide = __builtin_convertvector(v, sums);
-    return term == TERM_SQUARE ? wide * wide : wide;
+    return term == SUM_SQUARE ? wide * wide : wide;
 }
 
-static inline __attribute__((always_inline)) double sum_slice(enum term term, const float *x,
+static inline __attribute__((always_inline)) double sum_slice(enum summed_term term, const float *x,
                                                               int64_t n)
 {
     sums total[REGISTERS];
@@ -53,8 +59,8 @@ static inline __attribute__((always_inline)) double sum_slice(enum term term, co
     return sum;
 }
 
-static inline __attribute__((always_inline)) void sum_slices(enum term term, const void *arguments,
-                                                             int64_t begin, int64_t end)
+static inline __attribute__((always_inline)) void
+sum_slices(enum summed_term term, const void *arguments, int64_t begin, int64_t end)
 {
     const struct reduction r = *(const struct reduction *)arguments;
     for (int64_t slice = begin; slice < end; slice++) {
@@ -65,17 +71,22 @@ static inline __attribute__((always_inline)) void sum_slices(enum term term, con
 
 static void plain_slices(const void *arguments, int64_t begin, int64_t end)
 {
-    sum_slices(TERM_PLAIN, arguments, begin, end);
+    sum_slices(SUM_PLAIN, arguments, begin, end);
 }
 
 static void abs_slices(const void *arguments, int64_t begin, int64_t end)
 {
-    sum_slices(TERM_ABS, arguments, begin, end);
+    sum_slices(SUM_ABS, arguments, begin, end);
 }
 
 static void square_slices(const void *arguments, int64_t begin, int64_t end)
 {
-    sum_slices(TERM_SQUARE, arguments, begin, end);
+    sum_slices(SUM_SQUARE, arguments, begin, end);
+}
+
+static void not_finite_slices(const void *arguments, int64_t begin, int64_t end)
+{
+    sum_slices(SUM_NOT_FINITE, arguments, begin, end);
 }
 
 static double reduce(struct device *d, const float *x, int64_t n, range_body *body)
@@ -92,19 +103,17 @@ static double reduce(struct device *d, const float *x, int64_t n, range_body *bo
     return sum;
 }
 
-double ISA(sum)(struct device *d, const float *x, int64_t n)
-{
-    return reduce(d, x, n, plain_slices);
-}
-
 void ISA(sums)(struct device *d, const struct summed *of, int count, double *ret_sums)
 {
-    for (int i = 0; i < count; i++)
-        ret_sums[i] = reduce(d, of[i].x, of[i].n, of[i].is_square ? square_slices : abs_slices);
+    static range_body *const slices[] = {[SUM_PLAIN] = plain_slices,
+                                         [SUM_ABS] = abs_slices,
+                                         [SUM_SQUARE] = square_slices,
+                                         [SUM_NOT_FINITE] = not_finite_slices};
+    for (int i = 0; i < count; i++) ret_sums[i] = reduce(d, of[i].x, of[i].n, slices[of[i].term]);
 }
 
-/* The exponent of infinity and NaN is all ones. Looks at the sum of such, stretch by stretch, so
- * that the loop inside has no way out and is vectorised. */
+/* Looks at the sum of those that are not, stretch by stretch, so that the loop inside has no way
+ * out and is vectorised. */
 bool ISA(all_finite)(struct device *d, const float *x, int64_t n)
 {
     for (int64_t at = 0; at < n; at += SLICE_MIN) {

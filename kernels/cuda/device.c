@@ -219,7 +219,7 @@ static err probe(struct device *d)
     const struct cuda_state *state = d->state;
     float *numbers = (float *)(state->partials + PARTIALS_MAX / 2); /* away from the sum's own */
     d->kernels->fill(d, numbers, 1.0f, NUMBERS);
-    const double sum = d->kernels->sum(d, numbers, NUMBERS);
+    const double sum = kernels_sum(d, numbers, NUMBERS);
     err e = finish(d);
     if (!e && sum != NUMBERS) e = fail(ERR_DEVICE, "%d ones add up to %g", NUMBERS, sum);
     return e ? fail_prefix(e, "cannot run this build's kernels") : OK;

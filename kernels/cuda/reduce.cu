@@ -50,24 +50,27 @@ void cuda_sum_partials(struct device *d, unsigned blocks, int result)
 }
 
 template <typename Term>
-static double reduce(struct device *d, const float *x, int64_t n, const Term &term)
+static void queue(struct device *d, const char *name, const struct summed &of, int result)
 {
-    if (n <= 0) return 0;
-    sum_into(d, "sum_terms", sum_body<1, Term>{{x}, term, n, false}, 0);
-    return cuda_results(d, 1)[0];
-}
-
-double cuda_sum(struct device *d, const float *x, int64_t n)
-{
-    return reduce(d, x, n, plain_term{});
+    sum_into(d, name, sum_body<1, Term>{{of.x}, {}, of.n, false}, result);
 }
 
 static void queue_sum(struct device *d, const struct summed &of, int result)
 {
-    if (of.is_square)
-        sum_into(d, "sum_squares", sum_body<1, square_term>{{of.x}, {}, of.n, false}, result);
-    else
-        sum_into(d, "sum_abs", sum_body<1, abs_term>{{of.x}, {}, of.n, false}, result);
+    switch (of.term) {
+    case SUM_PLAIN:
+        queue<plain_term>(d, "sum", of, result);
+        break;
+    case SUM_ABS:
+        queue<abs_term>(d, "sum_abs", of, result);
+        break;
+    case SUM_SQUARE:
+        queue<square_term>(d, "sum_squares", of, result);
+        break;
+    case SUM_NOT_FINITE:
+        queue<not_finite_term>(d, "not_finite", of, result);
+        break;
+    }
 }
 
 /* One copy brings what was queued for many. A vector without elements has no place in it. */
@@ -92,5 +95,8 @@ void cuda_sums(struct device *d, const struct summed *of, int count, double *ret
 bool cuda_all_finite(struct device *d, const float *x, int64_t n)
 {
     const struct cuda_state *state = (const struct cuda_state *)d->state;
-    return reduce(d, x, n, not_finite_term{}) == 0 && !state->failure;
+    const struct summed all = {x, n, SUM_NOT_FINITE};
+    double count;
+    cuda_sums(d, &all, 1, &count);
+    return count == 0 && !state->failure;
 }

@@ -335,8 +335,8 @@ static void check_sums(struct device *d, int64_t n)
     for (int shift = 0; shift < SHIFTS; shift++) {
         const int shifts[VECTORS] = {shift, shift / 2};
         struct vectors v = new_vectors(d, n, shifts);
-        sums[shift][0] = d->kernels->sum(d, v.at[0], n);
-        const struct summed of[] = {{v.at[0], n, false}, {v.at[0], n, true}};
+        sums[shift][0] = kernels_sum(d, v.at[0], n);
+        const struct summed of[] = {{v.at[0], n, SUM_ABS}, {v.at[0], n, SUM_SQUARE}};
         d->kernels->sums(d, of, 2, &sums[shift][1]);
         counts[shift] = d->kernels->count_threshold(d, v.at[0], v.at[1], 0.5f, n);
         assert_true(d->kernels->all_finite(d, v.at[0], n));

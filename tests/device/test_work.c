@@ -9,6 +9,7 @@
 #include "tests/device/scenes.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,13 +175,43 @@ static void a_step_alone_does_no_more_than_it_must(void **state)
                                         .recordings = 1,
                                         .recorded = 18,
                                         .up = 1,
-                                        .down = 2,
+                                        .down = 1,
                                         .within = 3,
                                         .bytes_up = 62856,
                                         .bytes_down = 16,
-                                        .serial = 2,
+                                        .serial = 1,
                                         .bytes_serial = 16,
-                                        .waits = 3});
+                                        .waits = 2});
+}
+
+/* Whose loss is finite, since all logits are 0, and whose gradient is not: of features that are as
+ * large as they may be times what classes weigh */
+#define HUGE_CLASSES "1e9,1e9,1e9,1e9,1e9,1e9,1e9,1e9,1e9,1e9"
+#define AT_THE_LIMIT                                                                               \
+    "{\"data\":{\"train\":{\"format\":\"digits\",\"rows\":230},\"batch_size\":20,\"scale\":1e30}," \
+    "\"model\":[{\"op\":\"flatten\"},{\"op\":\"dense\",\"units\":10,\"kernel_initializer\":"       \
+    "\"zeros\"}],\"loss\":{\"op\":\"softmax_cross_entropy\",\"class_weights\":[" HUGE_CLASSES      \
+    "]},\"optimizer\":\"adam\",\"train\":{\"last_step\":100}}"
+
+/* It is known with the loss, and the update looks again at what it is to refuse. */
+static void a_gradient_that_is_not_finite_updates_nothing(void **state)
+{
+    static struct alone a;
+    double loss;
+    open_alone(&a, AT_THE_LIMIT);
+    const int64_t floats = a.session.layout->block_floats[0];
+    const void *gradients = a.gradients;
+    float *values = rig_block(floats);
+    await_batches(&a.session);
+    if (session_step(&a.session, &loss) || session_hand_over(&a.session))
+        fail_msg("%s", error_text());
+    assert_true(isfinite(loss));
+    assert_int_equal(store_apply(&a.store, &gradients, 1, 1, 0, NULL), ERR_NUMBER);
+    assert_string_equal(error_text(), "a gradient is not finite");
+    a.device.kernels->download(&a.device, values, a.values, (size_t)floats * sizeof(float));
+    for (int64_t i = 0; i < floats; i++) assert_true(values[i] == 0);
+    free(values);
+    close_alone(&a);
 }
 
 /* One of the waits is for what is handed on first. Of what crosses only sums and a count wait for
@@ -318,6 +349,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_alone_does_no_more_than_it_must),
+        cmocka_unit_test(a_gradient_that_is_not_finite_updates_nothing),
         cmocka_unit_test(a_worker_of_a_cluster_does_no_more_in_a_step_than_it_must),
         cmocka_unit_test(a_worker_waits_once_in_a_step),
         cmocka_unit_test(rows_of_all_tables_are_waited_for_once),

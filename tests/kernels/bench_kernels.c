@@ -264,7 +264,7 @@ static void run_sum_squares(void *context)
 {
     const struct vectors *v = context;
     double sum;
-    v->device->kernels->sums(v->device, &(struct summed){v->b, VECTOR, true}, 1, &sum);
+    v->device->kernels->sums(v->device, &(struct summed){v->b, VECTOR, SUM_SQUARE}, 1, &sum);
     v->c[0] = (float)sum;
 }
 
@@ -434,9 +434,9 @@ static void bench_step(struct device *d, struct network *n, const char *name)
     n->losses = floats(d, BATCH);
     for (int i = 0; i < BATCH; i++) n->labels[i] = i % 10;
     run_step(n);
-    double before = d->kernels->sum(d, n->losses, BATCH) / BATCH, us = median_us(run_step, n);
+    double before = kernels_sum(d, n->losses, BATCH) / BATCH, us = median_us(run_step, n);
     printf("%-12s %8.1f us a step, %8.0f examples/s (loss %.4f to %.4f)\n", name, us,
-           BATCH * 1e6 / us, before, d->kernels->sum(d, n->losses, BATCH) / BATCH);
+           BATCH * 1e6 / us, before, kernels_sum(d, n->losses, BATCH) / BATCH);
     for (int i = 0; i <= n->layers; i++) {
         d->kernels->release(d, n->outputs[i]);
         d->kernels->release(d, n->slopes[i]);

@@ -253,14 +253,21 @@ static void dropout_keeps_what_the_random_numbers_of_its_key_say(void **state)
 static double sum_abs(struct device *d, const float *x, int64_t n)
 {
     double sum;
-    d->kernels->sums(d, &(struct summed){x, n, false}, 1, &sum);
+    d->kernels->sums(d, &(struct summed){x, n, SUM_ABS}, 1, &sum);
     return sum;
 }
 
 static double sum_squares(struct device *d, const float *x, int64_t n)
 {
     double sum;
-    d->kernels->sums(d, &(struct summed){x, n, true}, 1, &sum);
+    d->kernels->sums(d, &(struct summed){x, n, SUM_SQUARE}, 1, &sum);
+    return sum;
+}
+
+static double count_not_finite(struct device *d, const float *x, int64_t n)
+{
+    double sum;
+    d->kernels->sums(d, &(struct summed){x, n, SUM_NOT_FINITE}, 1, &sum);
     return sum;
 }
 
@@ -274,7 +281,7 @@ static void check_sums(struct device *d, int64_t n)
         abs_sum += fabsf(x[i]);
         squares += (double)x[i] * x[i];
     }
-    assert_near(d->kernels->sum(d, x, n), sum, t, "sum", n);
+    assert_near(kernels_sum(d, x, n), sum, t, "sum", n);
     assert_near(sum_abs(d, x, n), abs_sum, t, "sum_abs", n);
     assert_near(sum_squares(d, x, n), squares, t, "sum_squares", n);
     free_floats(d, x);
@@ -283,7 +290,7 @@ static void check_sums(struct device *d, int64_t n)
 static void each_sum(struct device *d)
 {
     for (int i = 0; i < LENGTHS; i++) check_sums(d, lengths[i]);
-    assert_true(d->kernels->sum(d, NULL, 0) == 0);
+    assert_true(kernels_sum(d, NULL, 0) == 0);
     check_sums(d, 300000);
     check_sums(d, 262144 + 1);
 }
@@ -303,11 +310,12 @@ static void each_of_many(struct device *d)
     static double sums[MANY];
     float *x = random_floats(d, LENGTH_MAX, -1, 1, 10);
     for (int i = 0; i < MANY; i++)
-        of[i] = (struct summed){x + 3 * i, i == MANY / 2 ? LENGTH_MAX - 3 * i : i % 7, i % 2};
+        of[i] = (struct summed){x + 3 * i, i == MANY / 2 ? LENGTH_MAX - 3 * i : i % 7,
+                                (enum summed_term)(i % (SUM_NOT_FINITE + 1))};
     d->kernels->sums(d, of, MANY, sums);
     for (int i = 0; i < MANY; i++) {
-        const double alone =
-            of[i].is_square ? sum_squares(d, of[i].x, of[i].n) : sum_abs(d, of[i].x, of[i].n);
+        double alone;
+        d->kernels->sums(d, &of[i], 1, &alone);
         assert_true(sums[i] == alone);
     }
     free_floats(d, x);
@@ -325,7 +333,7 @@ static bool have_first_sums;
 static void repeat_sums(struct device *d)
 {
     float *x = random_floats(d, LENGTH_MAX, -1e3f, 1e3f, 9);
-    double sums[3] = {d->kernels->sum(d, x, LENGTH_MAX), sum_abs(d, x, LENGTH_MAX),
+    double sums[3] = {kernels_sum(d, x, LENGTH_MAX), sum_abs(d, x, LENGTH_MAX),
                       sum_squares(d, x, LENGTH_MAX)};
     if (!have_first_sums) memcpy(first_sums, sums, sizeof sums);
     have_first_sums = true;
@@ -346,14 +354,18 @@ static void find_each_bad_number(struct device *d)
         int64_t n = lengths[i];
         float *x = random_floats(d, n, -1e38f, 1e38f, 10);
         assert_true(d->kernels->all_finite(d, x, n));
+        assert_true(count_not_finite(d, x, n) == 0);
         for (int64_t at = 0; at < n; at += 1 + n / 7) {
             float before = x[at];
             x[at] = bad[at % 3];
             assert_false(d->kernels->all_finite(d, x, n));
+            assert_true(count_not_finite(d, x, n) == 1);
             x[at] = before;
         }
         x[n - 1] = NAN;
         assert_false(d->kernels->all_finite(d, x, n));
+        x[0] = -INFINITY;
+        assert_true(count_not_finite(d, x, n) == (n > 1 ? 2 : 1));
         free_floats(d, x);
     }
 }

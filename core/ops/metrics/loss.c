@@ -13,7 +13,7 @@ static err infer(struct metric_node *node, struct arena *arena)
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
 {
     const struct loss_node *loss = node->loss;
-    state[0] += d->kernels->sum(d, loss->losses, rows);
+    state[0] += kernels_sum(d, loss->losses, rows);
     state[1] += loss_weight(loss, d, rows);
 }
 

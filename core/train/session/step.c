@@ -167,16 +167,29 @@ static err compute(struct session *s, int batch, bool leaves)
     return OK;
 }
 
-static double batch_loss(struct session *s)
+/* The gradients of the push, complete, where they stay on the device that updates by them */
+static bool updates_here(const struct session *s)
 {
-    return s->towers.count ? s->towers.loss : plan_loss(s->replica.plan, s->fed.last_rows);
+    return s->options.device->is_separate && s->options.binds_device_memory &&
+           s->layout->ps_count == 1 && s->options.number == NUMBER_FLOAT32;
+}
+
+/* Of them it is asked with the loss, for which somebody waits anyway, how many are not finite. */
+static double batch_loss(struct session *s, bool is_complete, double *ret_bad)
+{
+    const struct summed all = {s->replica.gradients[0], s->layout->moved_floats[0], SUM_NOT_FINITE};
+    const bool looks = is_complete && updates_here(s);
+    if (s->towers.count) return s->towers.loss;
+    if (!looks) return plan_loss(s->replica.plan, s->fed.last_rows, NULL, NULL);
+    return plan_loss(s->replica.plan, s->fed.last_rows, &all, ret_bad);
 }
 
 err session_step(struct session *s, double *ret_loss)
 {
     struct device *device = s->options.device;
-    double loss = 0;
+    double loss = 0, bad = 1;
     bool leaves = false;
+    device->finite = (struct finite_floats){0};
     s->metrics.has_last = false;
     session_plan_overlap(s);
     if (s->replica.exchange)
@@ -187,20 +200,24 @@ err session_step(struct session *s, double *ret_loss)
         replica_send_values(&s->replica);
     for (int i = 0; i < s->options.batches_per_push; i++) {
         TRY(take_batch(s));
-        leaves = s->overlap & OVERLAP_BACKWARD && i + 1 == s->options.batches_per_push;
+        const bool is_last = i + 1 == s->options.batches_per_push;
+        leaves = s->overlap & OVERLAP_BACKWARD && is_last;
         TRY(compute(s, i, leaves));
         if (s->clip.is_on) clip(s);
         if (s->kept) keep(s, i);
-        loss += batch_loss(s);
+        if (is_last && !leaves) replica_scatter_gradients(&s->replica);
+        loss += batch_loss(s, is_last, &bad);
     }
     s->has_left = leaves;
-    if (!leaves) replica_scatter_gradients(&s->replica);
     loss = loss / s->options.batches_per_push;
     if (s->replica.wants_penalty)
         loss += s->replica.penalty;
     else if (s->regularized)
         loss += graph_regularization(s->graph, device);
-    TRY(device->kernels->synchronize(device));
+    TRY(device->kernels->synchronize(device)); /* what is 0 may be so because it failed */
+    if (bad == 0)
+        device->finite =
+            (struct finite_floats){s->replica.gradients[0], s->layout->moved_floats[0]};
     if (!isfinite(loss) && !s->tolerates_nan) return session_fail_loss(s, loss);
     *ret_loss = loss;
     return OK;

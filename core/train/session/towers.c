@@ -266,7 +266,7 @@ static err compute(struct tower *t)
     plan_load(t->plan, &t->batch, t->all->draw);
     stepper_run(&t->stepper, &(struct pass){.rows = t->batch.rows});
     give_gradients(t);
-    t->loss = plan_loss(t->plan, t->batch.rows);
+    t->loss = plan_loss(t->plan, t->batch.rows, NULL, NULL);
     t->weight = loss_divisor(&t->graph->heads[0].loss, d, t->batch.rows);
     return d->kernels->synchronize(d);
 }

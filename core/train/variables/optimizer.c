@@ -182,7 +182,7 @@ static int sum_squares(struct device *device, float *const gradients[], const in
 {
     struct summed of[SUMS_AT_ONCE];
     const int some = count < SUMS_AT_ONCE ? count : SUMS_AT_ONCE;
-    for (int i = 0; i < some; i++) of[i] = (struct summed){gradients[i], sizes[i], true};
+    for (int i = 0; i < some; i++) of[i] = (struct summed){gradients[i], sizes[i], SUM_SQUARE};
     device->kernels->sums(device, of, some, ret_squares);
     return some;
 }

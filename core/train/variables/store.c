@@ -382,14 +382,17 @@ static bool is_no_larger(const struct application *a)
 }
 
 /* Where kernels run by themselves: in their order. Each look is waited for, so there is one, where
- * that can be, before anything advances. */
+ * that can be, before anything advances, or none, where somebody else has looked. */
 static void apply_queued(struct application *a)
 {
     const struct store *store = a->store;
     struct device *d = store->device;
     const int64_t tile = tile_floats(d, store->floats), last = store->floats;
+    const struct finite_floats known = d->finite;
+    d->finite = (struct finite_floats){0}; /* once: these gradients give way to the next */
     if (is_no_larger(a)) {
-        a->was_looked_at = d->kernels->all_finite(d, a->sum.at[0], moved_floats(store));
+        a->was_looked_at = (known.at == a->sum.at[0] && known.count >= moved_floats(store)) ||
+                           d->kernels->all_finite(d, a->sum.at[0], moved_floats(store));
         *a->is_spoiled = !a->was_looked_at;
         if (*a->is_spoiled) return;
     }

@@ -140,5 +140,5 @@ void model_forward(struct model *m, int64_t rows, uint64_t draw)
 double model_loss(struct model *m, int64_t rows, uint64_t draw)
 {
     model_forward(m, rows, draw);
-    return plan_loss(m->plan, rows);
+    return plan_loss(m->plan, rows, NULL, NULL);
 }

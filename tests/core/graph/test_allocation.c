@@ -78,7 +78,7 @@ static void step(struct model *m, int64_t rows, uint64_t draw)
 {
     model_forward(m, rows, draw);
     plan_backward(m->plan, false, NULL, NULL);
-    plan_loss(m->plan, rows);
+    plan_loss(m->plan, rows, NULL, NULL);
     graph_regularization(m->graph, m->plan->device);
     double state[2] = {0};
     for (int i = 0; i < m->graph->metric_count; i++)

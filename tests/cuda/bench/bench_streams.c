@@ -162,13 +162,13 @@ static void run_bias_relu(struct bench *b, const void *arguments, int call)
 
 static void run_sum(struct bench *b, const void *arguments, int call)
 {
-    (void)b->d.kernels->sum(&b->d, b->x, b->floats);
+    (void)kernels_sum(&b->d, b->x, b->floats);
 }
 
 static void run_sum_squares(struct bench *b, const void *arguments, int call)
 {
     double sum;
-    b->d.kernels->sums(&b->d, &(struct summed){b->x, b->floats, true}, 1, &sum);
+    b->d.kernels->sums(&b->d, &(struct summed){b->x, b->floats, SUM_SQUARE}, 1, &sum);
 }
 
 static void run_all_finite(struct bench *b, const void *arguments, int call)

@@ -212,7 +212,7 @@ static void a_step_has_the_gradients_of_whole_tables(void **state)
         double loss;
         step_whole(&w);
         if (session_step(&w.session, &loss)) fail_msg("%s", error_text());
-        assert_true(loss == plan_loss(w.plan, BATCH));
+        assert_true(loss == plan_loss(w.plan, BATCH, NULL, NULL));
         memset(w.sums, 0, sizeof w.sums);
         memset(w.is_pushed, 0, sizeof w.is_pushed);
         assert_int_equal(session_hand_over(&w.session), OK);

@@ -546,9 +546,10 @@ enum pair_kind { PAIR_SIGMOID, PAIR_WEIGHTED, PAIR_LOG, PAIR_SQUARED, PAIR_HUBER
 /* Matrices of pairs: losses are summed over the columns of a row. */
 struct pairs {
     int64_t columns;
-    const float *x, *targets;      /* [rows, columns] */
-    float delta, smoothing, scale; /* as regression has it; of sigmoid; of the gradient */
-    float *losses, *gradient;      /* [rows]; [rows, columns] or NULL */
+    const float *x, *targets; /* [rows, columns] */
+    float delta, smoothing;   /* as regression has it; of sigmoid */
+    const float *scale;       /* of the gradient */
+    float *losses, *gradient; /* [rows]; [rows, columns] or NULL */
 };
 
 ELEMENT struct pairs pairs_of_classes(const struct cross_entropy *c)

@@ -111,7 +111,8 @@ struct strided {
     const float *src;
 };
 
-/* Per-row losses and the gradient of (scale * sum of them). rows x classes logits. */
+/* Per-row losses and the gradient of (scale * sum of them), where the scale is one float of the
+ * device. rows x classes logits. */
 struct cross_entropy {
     int64_t rows, classes;
     const float *logits;
@@ -120,9 +121,9 @@ struct cross_entropy {
     const float *targets;       /* sigmoid: [rows, classes] */
     const float *class_weights; /* softmax: [classes], or NULL for 1 */
     float label_smoothing;
-    float scale;     /* of the gradient: usually 1/rows */
-    float *losses;   /* [rows]; softmax: weighted; sigmoid: summed over classes */
-    float *gradient; /* [rows, classes], overwritten; NULL: losses only */
+    const float *scale; /* of the gradient: usually 1/rows */
+    float *losses;      /* [rows]; softmax: weighted; sigmoid: summed over classes */
+    float *gradient;    /* [rows, classes], overwritten; NULL: losses only */
 };
 
 /* Elementwise losses on predictions and targets, n = rows * columns */
@@ -130,7 +131,7 @@ struct regression {
     int64_t rows, columns;
     const float *predictions, *targets;
     float delta; /* of huber; of weighted_cross_entropy its pos_weight, of log_loss its epsilon */
-    float scale;
+    const float *scale;
     float *losses;   /* [rows], summed over columns */
     float *gradient; /* overwritten; NULL: losses only */
 };

@@ -1,5 +1,5 @@
 /* feed.c - the way of a batch to where a plan's nodes read it: loaded at once, or sent ahead
- * through an inlet, in which the inputs and the draw lie one behind the other.
+ * through an inlet, in which the inputs and the numbers of the step lie one behind the other.
  *
  * Rows that are missing count as zeros, and have no ids: every op gets a whole batch, and nothing
  * that lies behind the caller's rows.
@@ -84,12 +84,48 @@ static void advance(struct plan *plan, const struct batch *to)
     }
 }
 
+size_t plan_numbers_bytes(const struct graph *graph)
+{
+    return offsetof(struct step_numbers, scale) + (size_t)graph->head_count * sizeof(float);
+}
+
+static const void *column_for(const struct graph *graph, const struct tensor *tensor,
+                              const struct batch *batch)
+{
+    return column_of(&graph->inputs[graph_input_of(graph, tensor)], batch);
+}
+
+/* What does not count is counted here, while the host has the batch. */
+static struct step_numbers count(const struct graph *graph, const struct batch *batch,
+                                 uint64_t draw, struct loss_counts *ret_counts)
+{
+    struct step_numbers ret = {.draw = draw};
+    for (int i = 0; i < graph->head_count; i++) {
+        const struct loss_node *loss = &graph->heads[i].loss;
+        const void *labels = column_for(graph, loss_given(loss), batch);
+        const float *weights =
+            loss_is_weighted(loss) ? column_for(graph, &loss->weights, batch) : NULL;
+        ret_counts[i] = loss_count(loss, labels, weights, batch->rows);
+        ret.scale[i] = loss_scale(loss, &ret_counts[i]);
+    }
+    return ret;
+}
+
+static void tell_counts(struct graph *graph, const struct loss_counts *counts)
+{
+    for (int i = 0; i < graph->head_count; i++) graph->heads[i].loss.counts = counts[i];
+}
+
 void plan_load(struct plan *plan, const struct batch *batch, uint64_t draw)
 {
+    struct loss_counts counts[HEADS_MAX];
+    const struct step_numbers numbers = count(plan->graph, batch, draw, counts);
+    const size_t bytes = plan_numbers_bytes(plan->graph);
     advance(plan, batch);
+    tell_counts(plan->graph, counts);
     for (int i = 0; i < plan->graph->input_count; i++) load_input(plan, i, batch);
     clear_rest(plan, batch->rows);
-    plan->device->kernels->upload(plan->device, plan->draw, &draw, sizeof draw);
+    plan->device->kernels->upload(plan->device, plan->numbers, &numbers, bytes);
     plan->loaded = *batch;
     plan->loaded_draw = draw;
 }
@@ -102,7 +138,8 @@ void plan_load_again(struct plan *plan)
 
 /* ---- ahead ---- */
 
-/* Inputs lie one behind the other, aligned, as copies within the device like it; then the draw. */
+/* Inputs lie one behind the other, aligned, as copies within the device like it; then the numbers.
+ */
 static size_t inputs_bytes(const struct graph *graph)
 {
     size_t bytes = 0;
@@ -113,7 +150,7 @@ static size_t inputs_bytes(const struct graph *graph)
 
 size_t plan_inlet_bytes(const struct graph *graph, const struct device *d)
 {
-    return d->kernels->async ? inputs_bytes(graph) + sizeof(uint64_t) : 0;
+    return d->kernels->async ? inputs_bytes(graph) + plan_numbers_bytes(graph) : 0;
 }
 
 err plan_open_inlet(struct plan *plan)
@@ -132,6 +169,7 @@ void plan_send(struct plan *plan, const struct batch *batch, uint64_t draw)
     struct device *d = plan->device;
     const struct graph *graph = plan->graph;
     char *room = d->kernels->async->inlet_room(d, plan->inlet);
+    const size_t numbers_bytes = plan_numbers_bytes(graph);
     size_t at = 0;
     if (!room) return;
     for (int i = 0; i < graph->input_count; i++) {
@@ -139,26 +177,28 @@ void plan_send(struct plan *plan, const struct batch *batch, uint64_t draw)
                bytes_of(&graph->inputs[i], batch->rows));
         at += packing_aligned(tensor_bytes(graph->inputs[i].tensor));
     }
-    memcpy(room + at, &draw, sizeof draw);
+    const struct step_numbers numbers = count(graph, batch, draw, plan->sent_counts);
+    memcpy(room + at, &numbers, numbers_bytes);
     plan->sent = *batch;
-    d->kernels->async->inlet_send(d, plan->inlet, at + sizeof draw);
+    d->kernels->async->inlet_send(d, plan->inlet, at + numbers_bytes);
 }
 
 void plan_take(struct plan *plan, int64_t rows)
 {
     struct device *d = plan->device;
-    const struct graph *graph = plan->graph;
+    struct graph *graph = plan->graph;
     struct inlet_part *parts = plan->parts;
     size_t at = 0;
     int count = 0;
     advance(plan, &plan->sent);
+    tell_counts(graph, plan->sent_counts);
     for (; count < graph->input_count; count++) {
         const struct graph_input *input = &graph->inputs[count];
         parts[count] = (struct inlet_part){at, bytes_of(input, rows), plan->inputs[count]};
         input->tensor->value = plan->inputs[count];
         at += packing_aligned(tensor_bytes(input->tensor));
     }
-    parts[count++] = (struct inlet_part){at, sizeof(uint64_t), plan->draw};
+    parts[count++] = (struct inlet_part){at, plan_numbers_bytes(graph), plan->numbers};
     d->kernels->async->inlet_take(d, plan->inlet, parts, count);
     clear_rest(plan, rows);
 }

@@ -621,17 +621,16 @@ static err add_weights(struct maker *m, const struct head_spec *spec, struct los
     const char *key = spec->row_weight ? "row_weight" : "data.weight";
     if (!name) return OK;
     TRY(find_weights(m, key, name, &column));
-    if (loss->reads_labels && shape_count_from(&loss->labels.shape, 1) > 1)
+    if (loss->labels.dtype == INT32 && shape_count_from(&loss->labels.shape, 1) > 1)
         return fail(ERR_INPUT,
                     "%s: an example has %" PRId64
                     " labels for loss (%s), each of which counts alike; a weight is of examples "
                     "with one label",
                     key, shape_count_from(&loss->labels.shape, 1), loss->loss->object.name);
-    if (loss->reads_labels)
+    if (loss->weighs_classes)
         return fail(ERR_INPUT, "%s: loss (%s) has class_weights: one of the two", key,
                     loss->loss->object.name);
     TRY(shape_column(m, &m->options->columns[column], &loss->weights.shape));
-    loss->reads_labels = true;
     return add_input(m, &loss->weights, column, false, (struct ids_of){0});
 }
 

@@ -288,9 +288,15 @@ struct loss_node {
     struct tensor given;
     struct tensor weights; /* [batch, 1] what each row counts; no name: 1. Set by the graph,
                               value from the batch */
-    bool reads_labels;     /* set by infer: forward looks at them on the host, so it waits */
+    bool weighs_classes;   /* set by infer */
     float *losses;         /* [batch] */
-    void *state;           /* from prepare; NULL: none */
+    const float
+        *scale; /* of the gradient: one float of the device; set by the plan with each batch */
+    struct loss_counts {
+        double counted; /* divisor of the mean of all rows */
+        int64_t labels; /* of classes: how many the rows have, those that are none left out */
+    } counts;           /* of the batch; set by the plan with it */
+    void *state;        /* from prepare; NULL: none */
 };
 
 /* What a loss takes a node's output for; metrics depend on it. */
@@ -319,11 +325,12 @@ struct loss {
     size_t (*prepared_bytes)(const struct loss_node *, struct device *); /* optional, as a node's */
     void (*release)(struct loss_node *, struct device *);                /* optional */
     /* rows <= batch count. Fills losses[rows]; where logits->gradient is not NULL also the gradient
-     * of the mean, or of the sum: by loss_scale(). */
+     * of the sum of the rows' losses times node->scale. It may be recorded, and looks at no label.
+     */
     void (*forward)(const struct loss_node *, struct device *, int64_t rows);
-    /* Divisor of the mean, of rows first .. first + rows - 1: rows, or what SUM_BY_NONZERO_WEIGHTS
-     * and several columns make of it */
-    double (*weight)(const struct loss_node *, struct device *, int64_t first, int64_t rows);
+    /* Divisor of the mean of some rows, whose labels lie in the host's memory: rows, or what
+     * SUM_BY_NONZERO_WEIGHTS and several columns make of it */
+    double (*weight)(const struct loss_node *, const void *labels, int64_t rows);
     const struct op_case *cases; /* input[0]: logits */
 };
 extern const struct kinds loss_kinds;
@@ -334,19 +341,17 @@ static inline const struct tensor *loss_given(const struct loss_node *node)
     return node->given.name ? &node->given : &node->labels;
 }
 
-/* The loss of a node with the weights of its rows: losses, gradient, and the divisor of the mean.
- */
-void loss_forward(const struct loss_node *, struct device *, int64_t rows);
-double loss_weight(const struct loss_node *, struct device *, int64_t rows);
-/* What the sum of the rows' losses is divided by: the divisor of the mean, or 1 */
-double loss_divisor(const struct loss_node *, struct device *, int64_t rows);
+/* Of a batch as the host has it, before it goes to the device; weights: NULL where all count 1 */
+struct loss_counts loss_count(const struct loss_node *, const void *labels, const float *weights,
+                              int64_t rows);
 /* Of a gradient: the factor over the divisor of the mean, or the factor. All weights 0: no
- * gradient.
- */
-float loss_scale(const struct loss_node *, double weight);
+ * gradient. */
+float loss_scale(const struct loss_node *, const struct loss_counts *);
+/* The loss of a node with the weights of its rows: losses and gradient */
+void loss_forward(const struct loss_node *, struct device *, int64_t rows);
+/* What the sum of the batch's losses is divided by: the divisor of the mean, or 1 */
+double loss_divisor(const struct loss_node *);
 bool loss_is_weighted(const struct loss_node *);
-/* Of classes: how many labels these rows have, those that are none left out */
-int64_t loss_count_labels(const struct loss_node *, struct device *, int64_t first, int64_t rows);
 /* Of rows first .. first + rows - 1, on the host; 1 where there are none */
 void loss_row_weights(const struct loss_node *, struct device *, int64_t first, int64_t rows,
                       float *ret);

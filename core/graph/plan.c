@@ -13,10 +13,10 @@
 #include "core/graph/liveness.h"
 #include "kernels/note.h"
 
-/* What prepare() will take, and the draw. */
+/* What prepare() will take, and the numbers of a step. */
 static size_t workspace(const struct graph *graph, struct device *d)
 {
-    size_t bytes = sizeof(uint64_t);
+    size_t bytes = plan_numbers_bytes(graph);
     for (int i = 0; i < graph->head_count; i++) {
         const struct loss_node *loss = &graph->heads[i].loss;
         if (loss->loss->prepared_bytes) bytes += loss->loss->prepared_bytes(loss, d);
@@ -111,13 +111,16 @@ static err place_inputs(struct plan *plan)
     return OK;
 }
 
-/* Nodes look there, so that a step that is done again as a whole draws anew. */
-static err place_draw(struct plan *plan)
+/* Nodes and losses look there, so that a step that is done again as a whole draws anew. */
+static err place_numbers(struct plan *plan)
 {
-    void *draw;
-    TRY(plan->device->kernels->allocate(plan->device, sizeof *plan->draw, &draw));
-    plan->draw = draw;
-    for (int i = 0; i < plan->graph->node_count; i++) plan->graph->nodes[i].draw = plan->draw;
+    const struct graph *graph = plan->graph;
+    void *memory;
+    TRY(plan->device->kernels->allocate(plan->device, plan_numbers_bytes(graph), &memory));
+    plan->numbers = memory;
+    for (int i = 0; i < graph->node_count; i++) graph->nodes[i].draw = &plan->numbers->draw;
+    for (int i = 0; i < graph->head_count; i++)
+        graph->heads[i].loss.scale = &plan->numbers->scale[i];
     return OK;
 }
 
@@ -201,7 +204,7 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
     plan->inputs = calloc((size_t)graph->input_count + 1, sizeof *plan->inputs);
     err e = plan->inputs ? place(plan) : fail(ERR_MEMORY, "no memory for a plan");
     if (!e) e = place_inputs(plan);
-    if (!e) e = place_draw(plan);
+    if (!e) e = place_numbers(plan);
     if (!e) e = prepare_heads(plan);
     if (!e) e = prepare_nodes(plan);
     if (!e) bind_answers(graph);
@@ -230,7 +233,7 @@ void plan_close(struct plan *plan)
     for (int i = 0; i < plan->graph->input_count; i++)
         if (plan->inputs[i] && !plan->graph->inputs[i].of_nodes)
             plan->device->kernels->release(plan->device, plan->inputs[i]);
-    if (plan->draw) plan->device->kernels->release(plan->device, plan->draw);
+    if (plan->numbers) plan->device->kernels->release(plan->device, plan->numbers);
     free(plan->inputs);
     free(plan->parts);
     free(plan);
@@ -242,7 +245,8 @@ static void settle(const struct plan *plan)
 {
     struct device *d = plan->device;
     uint64_t draw;
-    if (plan->trace && d->is_separate) d->kernels->download(d, &draw, plan->draw, sizeof draw);
+    if (plan->trace && d->is_separate)
+        d->kernels->download(d, &draw, &plan->numbers->draw, sizeof draw);
 }
 
 /* The loss knows only the caller's rows; the gradient of the others is 0, so that backward can run
@@ -373,16 +377,16 @@ void plan_backward(struct plan *plan, bool add, finished_with *finished, void *c
 }
 
 /* Divisor 0: no row counts, whose mean TensorFlow takes for 0. */
-static double mean_of(const struct plan *plan, int head, int64_t rows, double sum)
+static double mean_of(const struct plan *plan, int head, double sum)
 {
-    const double divisor = loss_divisor(&plan->graph->heads[head].loss, plan->device, rows);
+    const double divisor = loss_divisor(&plan->graph->heads[head].loss);
     return divisor > 0 ? sum / divisor : 0;
 }
 
 double plan_head_loss(struct plan *plan, int head, int64_t rows)
 {
     const float *losses = plan->graph->heads[head].loss.losses;
-    return mean_of(plan, head, rows, kernels_sum(plan->device, losses, rows));
+    return mean_of(plan, head, kernels_sum(plan->device, losses, rows));
 }
 
 double plan_loss(struct plan *plan, int64_t rows, const struct summed *beside, double *ret_beside)
@@ -396,7 +400,7 @@ double plan_loss(struct plan *plan, int64_t rows, const struct summed *beside, d
     if (beside) of[graph->head_count] = *beside;
     d->kernels->sums(d, of, graph->head_count + (beside != NULL), sums);
     for (int i = 0; i < graph->head_count; i++)
-        sum += graph->heads[i].loss.factor * mean_of(plan, i, rows, sums[i]);
+        sum += graph->heads[i].loss.factor * mean_of(plan, i, sums[i]);
     if (beside) *ret_beside = sums[graph->head_count];
     return sum;
 }

@@ -17,6 +17,12 @@ struct plan_size {                   /* bytes */
     size_t workspace;                /* what nodes and loss take for themselves */
 };
 
+/* What goes to the device with each batch and is none of its columns */
+struct step_numbers {
+    uint64_t draw;          /* the number of this step's random draws */
+    float scale[HEADS_MAX]; /* of each head's gradient; the device has as many as there are heads */
+};
+
 struct plan {
     struct graph *graph;
     struct device *device;
@@ -25,14 +31,15 @@ struct plan {
      * where the device has its own: what nodes read in the block; beside it, and only where the
      * device has its own memory, what the loss reads. NULL: none, used where it lies. */
     void **inputs;
-    uint64_t *draw;           /* of the device: the number of this step's random draws */
-    struct inlet *inlet;      /* NULL: batches come when they are wanted */
-    struct inlet_part *parts; /* of it: [inputs, and one] */
-    struct batch loaded;      /* by plan_load, the last one, and its draw */
+    struct step_numbers *numbers; /* of the device */
+    struct inlet *inlet;          /* NULL: batches come when they are wanted */
+    struct inlet_part *parts;     /* of it: [inputs, and one] */
+    struct batch loaded;          /* by plan_load, the last one, and its draw */
     uint64_t loaded_draw;
     /* Where in the stream the batch is that nodes carry something to, and that which was sent;
      * rows 0: none yet */
     struct batch carried_to, sent;
+    struct loss_counts sent_counts[HEADS_MAX];
     int prepared_count;
     struct plan_size size;
     struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */
@@ -46,6 +53,7 @@ err plan_measure(struct graph *, struct device *, struct plan_size *ret);
 err plan_open(struct graph *, struct device *, struct plan **ret);
 void plan_close(struct plan *); /* NULL is fine */
 
+size_t plan_numbers_bytes(const struct graph *);
 /* Of what a plan takes for inputs beside its block */
 size_t plan_inputs_bytes(const struct graph *, const struct device *);
 

@@ -7,8 +7,6 @@ void stepper_open(struct plan *plan, struct stepper *ret)
 {
     const struct async *async = plan->device->kernels->async;
     *ret = (struct stepper){.plan = plan, .records_nothing = !async || !async->record};
-    for (int i = 0; i < plan->graph->head_count; i++)
-        ret->records_nothing |= plan->graph->heads[i].loss.reads_labels;
 }
 
 /* ---- ahead ---- */

@@ -41,9 +41,10 @@ ELEMENT void softmax_loss_row(const struct cross_entropy *c, int64_t row, int at
     open->sum[at] = row_exp(gradient, x, top, c->classes); /* last: gradient may be the logits */
     if (!gradient) return;
 
-    const float factor = weight * c->scale / open->sum[at], below = share * weight * c->scale;
+    const float scale = *c->scale;
+    const float factor = weight * scale / open->sum[at], below = share * weight * scale;
     for (int64_t i = 0; i < c->classes; i++) gradient[i] = gradient[i] * factor - below;
-    gradient[label] -= own * weight * c->scale;
+    gradient[label] -= own * weight * scale;
 }
 
 static void softmax_loss_rows(const void *arguments, int64_t begin, int64_t end)
@@ -89,6 +90,7 @@ void ISA(one_hot)(struct device *d, float *y, const int32_t *labels, int64_t row
 ELEMENT void pair_chunk(enum pair_kind kind, const struct pairs *p, int64_t at, int count,
                         float *terms)
 {
+    const float scale = *p->scale;
     float x[CHUNK], targets[CHUNK], slopes[CHUNK];
     chunk_load(x, p->x + at, count, 0.0f);
     chunk_load(targets, p->targets + at, count, 0.0f);
@@ -96,7 +98,7 @@ ELEMENT void pair_chunk(enum pair_kind kind, const struct pairs *p, int64_t at, 
     for (int i = 0; i < CHUNK; i++) {
         float slope;
         terms[i] = element_pair_loss(kind, p, x[i], targets[i], &slope);
-        slopes[i] = p->scale * slope;
+        slopes[i] = scale * slope;
     }
     if (p->gradient) chunk_store(p->gradient + at, slopes, count);
 }

@@ -35,14 +35,15 @@ struct softmax_loss_row {
     __device__ void write_gradient(const Row &row, const struct softmax_target &t, float *held,
                                    float top, float sum) const
     {
-        const float factor = t.weight * c.scale / sum, below = t.share * t.weight * c.scale;
+        const float scale = *c.scale;
+        const float factor = t.weight * scale / sum, below = t.share * t.weight * scale;
         for (int64_t at = 0; at < row.span(); at += row.step()) {
             if (Row::IS_WIDE) row.read(held, c.logits, at);
             row.each(at, [&](int i, int64_t column) {
                 const float e = Row::IS_WIDE ? mathf_exp(held[i] - top) : held[i];
                 const float g = e * factor - below;
                 held[i] = t.label < 0         ? 0.0f
-                          : column == t.label ? g - t.own * t.weight * c.scale
+                          : column == t.label ? g - t.own * t.weight * scale
                                               : g;
             });
             row.write(c.gradient, held, at);
@@ -89,6 +90,7 @@ template <enum pair_kind KIND> struct pair_row {
 
     template <typename Row> __device__ double operator()(const Row &row) const
     {
+        const float scale = *p.scale;
         float held[HELD], targets[HELD];
         double sum = 0;
         for (int64_t at = 0; at < row.span(); at += row.step()) {
@@ -97,7 +99,7 @@ template <enum pair_kind KIND> struct pair_row {
             row.each(at, [&](int i, int64_t) {
                 float slope;
                 sum += element_pair_loss(KIND, &p, held[i], targets[i], &slope);
-                held[i] = p.scale * slope;
+                held[i] = scale * slope;
             });
             if (p.gradient) row.write(p.gradient, held, at);
         }
@@ -114,7 +116,7 @@ template <enum pair_kind KIND> struct pair_formula {
     {
         float slope;
         to[0] = element_pair_loss(KIND, &p, from[0], from[1], &slope);
-        to[1] = p.scale * slope;
+        to[1] = *p.scale * slope;
     }
 };
 

@@ -161,7 +161,7 @@ static void run_squared_error(struct device *d, float *const at[VECTORS], int64_
                                                       .columns = 1,
                                                       .predictions = at[2],
                                                       .targets = at[3],
-                                                      .scale = 0.5f,
+                                                      .scale = at[4],
                                                       .losses = at[0],
                                                       .gradient = at[1]});
 }
@@ -389,7 +389,7 @@ static void run_softmax_loss(struct device *d, float *const at[VECTORS], int64_t
                               .classes = columns,
                               .logits = at[1],
                               .labels = labels,
-                              .scale = 0.5f,
+                              .scale = at[1],
                               .losses = at[2],
                               .gradient = at[0]};
     d->kernels->softmax_cross_entropy(d, &c);
@@ -407,7 +407,7 @@ static void run_sigmoid_loss(struct device *d, float *const at[VECTORS], int64_t
                                                                  .logits = at[1],
                                                                  .targets = at[2],
                                                                  .label_smoothing = 0.1f,
-                                                                 .scale = 0.5f,
+                                                                 .scale = at[4],
                                                                  .losses = at[3],
                                                                  .gradient = at[0]});
 }
@@ -415,7 +415,7 @@ static void run_sigmoid_loss(struct device *d, float *const at[VECTORS], int64_t
 static void run_huber(struct device *d, float *const at[VECTORS], int64_t rows, int64_t columns)
 {
     d->kernels->huber(d,
-                      &(struct regression){rows, columns, at[1], at[2], 0.2f, 0.5f, at[3], at[0]});
+                      &(struct regression){rows, columns, at[1], at[2], 0.2f, at[4], at[3], at[0]});
 }
 
 static void run_sum_rows(struct device *d, float *const at[VECTORS], int64_t rows, int64_t columns)

@@ -85,8 +85,7 @@ static void every_scene_comes_to_the_same_bits(void **state)
     for (int i = 0; i < SCENES; i++) {
         const int64_t recorded = emulated_work().recorded;
         check_events(scenes[i], NULL, NULL);
-        const bool is_recorded = emulated_work().recorded > recorded;
-        assert_true(is_recorded == (scenes[i] != &scene_weighted));
+        assert_true(emulated_work().recorded > recorded);
     }
 }
 
@@ -476,14 +475,15 @@ static size_t check_limit(const struct scene *scene, bool is_in_turn)
     return all;
 }
 
-/* Features, labels and the draw, each where copies like it: 20 images of 28 x 28 */
+/* Features, labels, the draw and the scale of the gradient, each where copies like it: 20 images of
+ * 28 x 28 */
 static void where_the_next_batch_comes_is_counted(void **state)
 {
-    const size_t features = 20 * 28 * 28 * 4, labels = 20 * 4 + 48, draw = 8;
+    const size_t features = 20 * 28 * 28 * 4, labels = 20 * 4 + 48, numbers = 8 + 4;
     for (int i = 0; i < 2; i++) {
         const struct scene *scene = i ? &scene_clipped_sums : &scene_softmax_sgd;
         const size_t beside = check_limit(scene, false), in_turn = check_limit(scene, true);
-        assert_int_equal(beside - in_turn, features + labels + draw);
+        assert_int_equal(beside - in_turn, features + labels + numbers);
     }
     (void)check_limit(&scene_cnn_adam, false);
     (void)check_limit(&scene_partitioned, false);

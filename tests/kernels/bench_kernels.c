@@ -404,13 +404,14 @@ static void backward(const struct network *n)
 static void run_step(void *context)
 {
     const struct network *n = context;
+    static const float scale = 1.0f / BATCH;
     const struct kernels *k = n->device->kernels;
     forward(n);
     struct cross_entropy c = {.rows = BATCH,
                               .classes = n->widths[n->layers],
                               .logits = n->outputs[n->layers],
                               .labels = n->labels,
-                              .scale = 1.0f / BATCH,
+                              .scale = &scale,
                               .losses = n->losses,
                               .gradient = n->slopes[n->layers]};
     k->softmax_cross_entropy(n->device, &c);

@@ -143,7 +143,7 @@ static void check_softmax_row(const struct cross_entropy *c, int64_t row)
     for (int64_t i = 0; i < c->classes; i++) {
         double target = (i == c->labels[row] ? 1 - s : 0) + s / (double)c->classes;
         loss += target * (total - x[i]);
-        const double probability = exp(x[i] - total), scale = weight * c->scale;
+        const double probability = exp(x[i] - total), scale = weight * *c->scale;
         /* as wrong as the larger of the two is, though their difference be small */
         const struct tolerance t = {0, 3e-6 * scale * fmax(probability, target)};
         assert_near(c->gradient[row * c->classes + i], scale * (probability - target), t,
@@ -159,16 +159,17 @@ static void check_softmax_loss(struct device *d, const struct loss_case *l)
     float *x = random_floats(d, rows * classes, -8, 8, 90),
           *gradient = new_floats(d, rows * classes);
     float *losses = new_floats(d, rows), *alone = new_floats(d, rows);
-    float *weights = random_floats(d, classes, 0.5f, 2, 91);
+    float *weights = random_floats(d, classes, 0.5f, 2, 91), *scale = new_floats(d, 1);
     int32_t *labels = random_labels(d, rows, classes, 92);
     for (int64_t row = 2; row < rows; row += 5) labels[row] = -1 - (int32_t)row;
+    *scale = 1.0f / (float)rows;
     struct cross_entropy c = {.rows = rows,
                               .classes = classes,
                               .logits = x,
                               .labels = labels,
                               .class_weights = l->is_weighted ? weights : NULL,
                               .label_smoothing = l->smoothing,
-                              .scale = 1.0f / (float)rows,
+                              .scale = scale,
                               .losses = losses,
                               .gradient = gradient};
     d->kernels->softmax_cross_entropy(d, &c);
@@ -186,6 +187,7 @@ static void check_softmax_loss(struct device *d, const struct loss_case *l)
     free_floats(d, losses);
     free_floats(d, alone);
     free_floats(d, weights);
+    free_floats(d, scale);
     free_labels(d, labels);
 }
 
@@ -316,7 +318,7 @@ static void check_pair_rows(const struct pair_loss *p, const struct regression *
         double loss = 0;
         for (int64_t i = row * r->columns; i < (row + 1) * r->columns; i++) {
             loss += p->loss(r->predictions[i], r->targets[i]);
-            assert_near(r->gradient[i], r->scale * p->slope(r->predictions[i], r->targets[i]),
+            assert_near(r->gradient[i], *r->scale * p->slope(r->predictions[i], r->targets[i]),
                         summed, p->name, i);
         }
         assert_near(r->losses[row], loss, summed, p->name, row);
@@ -329,9 +331,10 @@ static void check_pair_loss(struct device *d, const struct pair_loss *p, const s
     const float low = p->of_probabilities ? 0 : -6, high = p->of_probabilities ? 1 : 6;
     float *x = random_floats(d, n, low, high, 93), *targets = random_floats(d, n, 0, 1, 94);
     float *losses = new_floats(d, s->rows), *alone = new_floats(d, s->rows);
-    float *gradient = new_floats(d, n);
+    float *gradient = new_floats(d, n), *scale = new_floats(d, 1);
     struct regression r = {s->rows, s->columns, x,       targets, smoothing_or_delta,
-                           0.5f,    losses,     gradient};
+                           scale,   losses,     gradient};
+    *scale = 0.5f;
     p->run(d, &r);
     check_pair_rows(p, &r);
     r.losses = alone, r.gradient = NULL;
@@ -342,6 +345,7 @@ static void check_pair_loss(struct device *d, const struct pair_loss *p, const s
     free_floats(d, losses);
     free_floats(d, alone);
     free_floats(d, gradient);
+    free_floats(d, scale);
 }
 
 static void each_pair_loss(struct device *d)

@@ -13,7 +13,8 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
     composed_sum(node, d, rows, size);
     if (!r.gradient) return;
     d->kernels->fill(d, r.gradient, 0, n);
-    d->kernels->regularize(d, r.gradient, difference, r.scale, 0, n); /* scale times the sign */
+    d->kernels->regularize(d, r.gradient, difference, 1, 0, n); /* the sign */
+    composed_scale(node, d, r.gradient, n);
 }
 
 const struct loss loss_absolute_difference = {

@@ -41,6 +41,13 @@ float *composed_second(const struct loss_node *node)
     return (float *)node->state + places(node);
 }
 
+void composed_scale(const struct loss_node *node, struct device *d, float *numbers, int64_t n)
+{
+    struct fold f = {.of = FOLD_MULTIPLY, .scale = 1, .y = numbers, .a = numbers, .b = node->scale};
+    fold_axis(&f, n, 1, 1, 0, 0);
+    d->kernels->fold(d, &f);
+}
+
 void composed_sum(const struct loss_node *node, struct device *d, int64_t rows, const float *terms)
 {
     const int64_t columns = pairwise_columns(node);

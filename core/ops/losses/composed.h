@@ -13,6 +13,9 @@ void composed_release(struct loss_node *, struct device *);
 float *composed_first(const struct loss_node *);
 float *composed_second(const struct loss_node *);
 
+/* n numbers times the scale of the gradient, where they lie */
+void composed_scale(const struct loss_node *, struct device *, float *numbers, int64_t n);
+
 /* losses[rows]: the sums over an example's terms, of which those below 0 count as 0 */
 void composed_sum(const struct loss_node *, struct device *, int64_t rows, const float *terms);
 

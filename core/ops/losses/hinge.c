@@ -7,12 +7,12 @@
 
 #include "core/ops/algebra/loops.h"
 
-/* The slope of 1 - (2 z - 1) x times scale where that is above 0 */
+/* The slope of 1 - (2 z - 1) x where that is above 0 */
 static void slopes(struct device *d, const struct regression *r, const float *missing,
                    const float *slope)
 {
     struct fold f = {.of = FOLD_IF_WITHIN,
-                     .scale = r->scale,
+                     .scale = 1,
                      .low = FLT_MIN,
                      .high = INFINITY,
                      .y = r->gradient,
@@ -32,7 +32,9 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
     d->kernels->fill(d, missing, 1, n);
     d->kernels->multiply_add(d, missing, slope, r.predictions, n);
     composed_sum(node, d, rows, missing);
-    if (r.gradient) slopes(d, &r, missing, slope);
+    if (!r.gradient) return;
+    slopes(d, &r, missing, slope);
+    composed_scale(node, d, r.gradient, n);
 }
 
 /* One logit per example, and several */

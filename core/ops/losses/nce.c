@@ -38,7 +38,7 @@ static void release(struct loss_node *node, struct device *d)
     node->state = NULL;
 }
 
-static double weight(const struct loss_node *node, struct device *d, int64_t first, int64_t rows)
+static double weight(const struct loss_node *node, const void *labels, int64_t rows)
 {
     return (double)rows;
 }
@@ -52,7 +52,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
                                              .classes = classes,
                                              .logits = node->logits->value,
                                              .targets = node->state,
-                                             .scale = loss_scale(node, weight(node, d, 0, rows)),
+                                             .scale = node->scale,
                                              .losses = node->losses,
                                              .gradient = node->logits->gradient,
                                          });

@@ -14,7 +14,7 @@ err pairwise_infer(struct loss_node *node, struct arena *arena)
     return OK;
 }
 
-double pairwise_weight(const struct loss_node *node, struct device *d, int64_t first, int64_t rows)
+double pairwise_weight(const struct loss_node *node, const void *labels, int64_t rows)
 {
     return (double)(rows * pairwise_columns(node));
 }
@@ -29,7 +29,7 @@ struct regression pairwise_regression(const struct loss_node *node, int64_t rows
         .predictions = node->logits->value,
         .targets = node->labels.value,
         .delta = (float)delta,
-        .scale = loss_scale(node, (double)(rows * columns)),
+        .scale = node->scale,
         .losses = node->losses,
         .gradient = node->logits->gradient,
     };

@@ -11,7 +11,7 @@ err pairwise_infer(struct loss_node *, struct arena *);
 int64_t pairwise_columns(const struct loss_node *);
 
 /* The mean is over all elements: the divisor of the rows' sums. */
-double pairwise_weight(const struct loss_node *, struct device *, int64_t first, int64_t rows);
+double pairwise_weight(const struct loss_node *, const void *labels, int64_t rows);
 
 /* What a regression kernel wants. */
 struct regression pairwise_regression(const struct loss_node *, int64_t rows, double delta);

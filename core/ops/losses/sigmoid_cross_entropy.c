@@ -20,17 +20,16 @@ static const struct field fields[] = {
 static void forward(const struct loss_node *node, struct device *d, int64_t rows)
 {
     const struct attributes *a = node->attributes;
-    d->kernels->sigmoid_cross_entropy(
-        d, &(struct cross_entropy){
-               .rows = rows,
-               .classes = pairwise_columns(node),
-               .logits = node->logits->value,
-               .targets = node->labels.value,
-               .label_smoothing = (float)a->label_smoothing,
-               .scale = loss_scale(node, pairwise_weight(node, d, 0, rows)),
-               .losses = node->losses,
-               .gradient = node->logits->gradient,
-           });
+    d->kernels->sigmoid_cross_entropy(d, &(struct cross_entropy){
+                                             .rows = rows,
+                                             .classes = pairwise_columns(node),
+                                             .logits = node->logits->value,
+                                             .targets = node->labels.value,
+                                             .label_smoothing = (float)a->label_smoothing,
+                                             .scale = node->scale,
+                                             .losses = node->losses,
+                                             .gradient = node->logits->gradient,
+                                         });
 }
 
 /* The logistic regression, and several smoothed labels per example. */

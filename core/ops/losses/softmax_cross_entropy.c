@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { CLASSES_MAX = 1 << 24, LABELS_AT_ONCE = 8192, WEIGHTS_ALIGN = 64 };
+enum { CLASSES_MAX = 1 << 24, WEIGHTS_ALIGN = 64 };
 
 struct attributes {
     double label_smoothing;
@@ -84,13 +84,12 @@ static err infer(struct loss_node *node, struct arena *arena)
 
     node->labels = (struct tensor){.dtype = INT32, .shape = *logits};
     node->labels.shape.rank--;
-    node->reads_labels = places_of(node) > 1; /* some may be none */
     if (given->class_weights.count == 0) return OK;
     struct attributes *own = arena_new(arena, sizeof *own);
     *own = *given;
     own->weights = make_weights(&given->class_weights, arena);
     node->attributes = own;
-    node->reads_labels = true;
+    node->weighs_classes = true;
     return OK;
 }
 
@@ -145,23 +144,16 @@ static void release(struct loss_node *node, struct device *d)
     node->state = NULL;
 }
 
-/* The labels are in the device's memory, so they are looked at piece by piece. */
-static double weight(const struct loss_node *node, struct device *d, int64_t first, int64_t rows)
+/* One label of an example always counts, unless its class does not. */
+static double weight(const struct loss_node *node, const void *labels, int64_t rows)
 {
     const struct attributes *a = node->attributes;
-    if (!a->weights) return (double)loss_count_labels(node, d, first, rows);
-
+    const int32_t *at = labels;
     const int64_t all = rows * places_of(node);
-    const int32_t *labels = (const int32_t *)node->labels.value + first * places_of(node);
     int64_t counted = 0;
-    for (int64_t at = 0; at < all; at += LABELS_AT_ONCE) {
-        int32_t piece[LABELS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
-        const int64_t left = all - at;
-        const int64_t count = left < LABELS_AT_ONCE ? left : LABELS_AT_ONCE;
-        d->kernels->download(d, piece, labels + at, (size_t)count * sizeof *piece);
-        for (int64_t i = 0; i < count; i++)
-            counted += piece[i] >= 0 && a->weights[piece[i]] != 0.0f;
-    }
+    if (!a->weights && places_of(node) == 1) return (double)rows;
+    for (int64_t i = 0; i < all; i++)
+        counted += at[i] >= 0 && (!a->weights || a->weights[at[i]] != 0.0f);
     return (double)counted;
 }
 
@@ -187,7 +179,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
                                              .labels = node->labels.value,
                                              .class_weights = p->weights ? p->weights : a->weights,
                                              .label_smoothing = (float)a->label_smoothing,
-                                             .scale = loss_scale(node, weight(node, d, 0, rows)),
+                                             .scale = node->scale,
                                              .losses = p->losses ? p->losses : node->losses,
                                              .gradient = node->logits->gradient,
                                          });

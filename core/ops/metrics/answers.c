@@ -95,36 +95,39 @@ struct in_top {
     bool first_of_equal;
 };
 
-/* Of rows that all weigh as much; an example may have several labels. */
-static void in_top_of(const struct metric_node *node, struct device *d, struct range rows,
-                      float weight, const struct in_top *top, double *state)
+/* An example may have several labels. */
+static int64_t count_in_top(const struct metric_node *node, struct device *d, struct range rows,
+                            const struct in_top *top)
 {
     const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;
     const int64_t classes = logits->shape.dim[logits->shape.rank - 1];
     const int64_t places = shape_count_from(&labels->shape, 1), first = rows.begin * places;
-    const int64_t count = d->kernels->count_in_top(
+    return d->kernels->count_in_top(
         d, (const float *)logits->value + first * classes, (const int32_t *)labels->value + first,
         range_count(rows) * places, classes, top->k, top->first_of_equal);
-    state[0] += weight * (double)count;
-    state[1] += weight * (double)loss_count_labels(node->loss, d, rows.begin, range_count(rows));
 }
 
-/* Neighbours of one weight at once: each look is a round trip to a device with memory of its own.
+/* Of rows that weigh more or less, which have one label each, neighbours of one weight at once:
+ * each look is a round trip to a device with memory of its own.
  */
 void answers_in_top(const struct metric_node *node, struct device *d, int64_t rows, int64_t k,
                     bool first_of_equal, double *state)
 {
     const struct in_top top = {k, first_of_equal};
-    if (!loss_is_weighted(node->loss))
-        return in_top_of(node, d, (struct range){0, rows}, 1, &top, state);
+    if (!loss_is_weighted(node->loss)) {
+        state[0] += (double)count_in_top(node, d, (struct range){0, rows}, &top);
+        state[1] += (double)node->loss->counts.labels;
+        return;
+    }
     for (int64_t first = 0; first < rows; first += ANSWERS_AT_ONCE) {
         float weights[ANSWERS_AT_ONCE];
         const int64_t left = rows - first, n = left < ANSWERS_AT_ONCE ? left : ANSWERS_AT_ONCE;
         loss_row_weights(node->loss, d, first, n, weights);
         for (int64_t begin = 0, end; begin < n; begin = end) {
             for (end = begin + 1; end < n && weights[end] == weights[begin];) end++;
-            in_top_of(node, d, (struct range){first + begin, first + end}, weights[begin], &top,
-                      state);
+            const struct range alike = {first + begin, first + end};
+            state[0] += weights[begin] * (double)count_in_top(node, d, alike, &top);
+            state[1] += weights[begin] * (double)range_count(alike);
         }
     }
 }

@@ -17,7 +17,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 {
     const struct loss_node *loss = node->loss;
     state[0] += kernels_sum(d, loss->losses, rows);
-    state[1] += loss_weight(loss, d, rows);
+    state[1] += loss->counts.counted;
 }
 
 static double result(const struct metric_node *node, double *state)

@@ -202,8 +202,8 @@ static void evaluate_batch(struct session *s, struct plan *plan, int64_t rows, s
     double *state = s->metrics.states;
     for (int i = 0; i < g->head_count; i++) {
         const struct loss_node *loss = &g->heads[i].loss;
-        t->loss[i] += plan_head_loss(plan, i, rows) * loss_divisor(loss, plan->device, rows);
-        t->weight[i] += loss_weight(loss, plan->device, rows);
+        t->loss[i] += plan_head_loss(plan, i, rows) * loss_divisor(loss);
+        t->weight[i] += loss->counts.counted;
     }
     for (int i = 0; i < g->metric_count; i++) {
         const struct metric_node *m = &g->metrics[i];

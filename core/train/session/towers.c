@@ -267,7 +267,7 @@ static err compute(struct tower *t)
     stepper_run(&t->stepper, &(struct pass){.rows = t->batch.rows});
     give_gradients(t);
     t->loss = plan_loss(t->plan, t->batch.rows, NULL, NULL);
-    t->weight = loss_divisor(&t->graph->heads[0].loss, d, t->batch.rows);
+    t->weight = loss_divisor(&t->graph->heads[0].loss);
     return d->kernels->synchronize(d);
 }
 

@@ -210,6 +210,7 @@ void loss_bench_open(struct loss_bench *b, struct device *device, const struct l
     b->node.attributes = attributes_from(&loss->object, attributes, &b->arena);
     if (loss->infer(&b->node, &b->arena)) fail_msg("%s: %s", loss->object.name, error_text());
     b->node.labels.value = take_tensor(&b->memory, &b->node.labels);
+    b->node.scale = memory_take(&b->memory, sizeof(float));
     b->node.losses = memory_take(&b->memory, (size_t)logits->dim[0] * sizeof(float));
     if (loss->prepare && loss->prepare(&b->node, device)) fail_msg("%s", error_text());
 }
@@ -221,10 +222,19 @@ void loss_bench_close(struct loss_bench *b)
     arena_free(&b->arena);
 }
 
+void loss_bench_count(struct loss_bench *b, int64_t rows)
+{
+    struct loss_node *node = &b->node;
+    node->counts = loss_count(node, node->labels.value, node->weights.value, rows);
+    const float scale = loss_scale(node, &node->counts);
+    b->device->kernels->upload(b->device, (void *)node->scale, &scale, sizeof scale);
+}
+
 double loss_bench_mean(struct loss_bench *b, int64_t rows)
 {
+    loss_bench_count(b, rows);
     b->node.loss->forward(&b->node, b->device, rows);
-    const double divisor = loss_divisor(&b->node, b->device, rows);
+    const double divisor = loss_divisor(&b->node);
     return kernels_sum(b->device, b->node.losses, rows) / divisor;
 }
 

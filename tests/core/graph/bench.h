@@ -68,7 +68,8 @@ struct loss_bench {
 void loss_bench_open(struct loss_bench *, struct device *, const struct loss *, json_t *attributes,
                      const struct shape *logits);
 void loss_bench_close(struct loss_bench *);
-double loss_bench_mean(struct loss_bench *, int64_t rows); /* forward, then the mean loss */
+void loss_bench_count(struct loss_bench *, int64_t rows);  /* what a plan does with each batch */
+double loss_bench_mean(struct loss_bench *, int64_t rows); /* that, forward, then the mean loss */
 
 /* The JSON text as an object; fails the test when it is none. New reference. */
 json_t *object_from(const char *text);

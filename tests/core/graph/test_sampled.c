@@ -57,6 +57,9 @@ static void judge(struct bench *b, const char *name, const int32_t *labels, floa
     assert_int_equal(loss->infer(&node, &b->arena), OK);
     if (loss->prepare) assert_int_equal(loss->prepare(&node, b->device), OK);
     node.labels.value = b->node.output.answers ? b->node.output.answers->value : (void *)labels;
+    node.counts = loss_count(&node, labels, NULL, rows);
+    const float scale = loss_scale(&node, &node.counts);
+    node.scale = &scale;
     loss->forward(&node, b->device, rows);
     if (loss->release) loss->release(&node, b->device);
 }

@@ -34,7 +34,7 @@ static struct cross_entropy classes_of(struct bench *b, const struct rows *r)
                                   .logits = b->x,
                                   .labels = b->labels,
                                   .targets = b->positive,
-                                  .scale = 1,
+                                  .scale = b->positive,
                                   .losses = b->z,
                                   .gradient = b->out};
 }
@@ -58,7 +58,7 @@ static struct regression numbers_of(struct bench *b, const struct rows *r)
                                .predictions = b->x,
                                .targets = b->y,
                                .delta = 1,
-                               .scale = 1,
+                               .scale = b->positive,
                                .losses = b->z,
                                .gradient = b->out};
 }

@@ -399,6 +399,23 @@ struct fold {
     const float *a, *b, *c; /* b, c: NULL where the formula has none */
 };
 
+/* The loop over an axis of n, inside those that are there: kept, or where y stays, folded. Where
+ * one loop goes on as the other began, the two are one. */
+static inline void fold_axis(struct fold *f, int64_t n, int64_t y, int64_t a, int64_t b, int64_t c)
+{
+    struct fold_loops *l = y == 0 ? &f->folded : &f->kept;
+    const int last = l->count - 1;
+    if (n == 1) return;
+    const bool is_same = last >= 0 && l->y[last] == n * y && l->a[last] == n * a &&
+                         l->b[last] == n * b && l->c[last] == n * c;
+    const int k = is_same ? last : l->count++;
+    l->n[k] = is_same ? l->n[k] * n : n;
+    l->y[k] = y;
+    l->a[k] = a;
+    l->b[k] = b;
+    l->c[k] = c;
+}
+
 /* Places of loops */
 static inline int64_t fold_places(const struct fold_loops *loops)
 {

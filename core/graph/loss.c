@@ -86,12 +86,10 @@ float loss_scale(const struct loss_node *node, const struct loss_counts *counts)
 static void weigh(const struct loss_node *node, struct device *d, float *values, int64_t rows,
                   int64_t columns)
 {
-    struct fold f = {FOLD_MULTIPLY, .scale = 1};
-    f.y = values;
-    f.a = values;
+    struct fold f = {.of = FOLD_MULTIPLY, .scale = 1, .y = values, .a = values};
     f.b = node->weights.value;
-    f.kept = (struct fold_loops){2, .n = {rows, columns}, .y = {columns, 1}, .a = {columns, 1},
-                                 .b = {1, 0}};
+    fold_axis(&f, rows, columns, columns, 1, 0);
+    fold_axis(&f, columns, 1, 1, 0, 0);
     d->kernels->fold(d, &f);
 }
 

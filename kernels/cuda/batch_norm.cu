@@ -1,31 +1,20 @@
 /* batch_norm.cu - each channel of a batch by itself, as folds of its rows. */
 #include "kernels/cuda/launch.cuh"
 
-/* Loops over rows, in which y stays where they are folded, and over channels */
-static void add_loop(struct fold_loops *loops, int64_t n, int64_t y, int64_t a, int64_t b, int64_t c)
-{
-    const int i = loops->count++;
-    loops->n[i] = n;
-    loops->y[i] = y;
-    loops->a[i] = a;
-    loops->b[i] = b;
-    loops->c[i] = c;
-}
-
 /* Of a, and where c_is_wide of c, each row has its own; y: one number per channel, of all rows */
 static void over_rows(struct device *d, const struct batch_norm *v, struct fold f, bool c_is_wide)
 {
     if (v->channels == 0) return;
-    add_loop(&f.folded, v->rows, 0, v->channels, 0, c_is_wide ? v->channels : 0);
-    add_loop(&f.kept, v->channels, 1, 1, 1, 1);
+    fold_axis(&f, v->rows, 0, v->channels, 0, c_is_wide ? v->channels : 0);
+    fold_axis(&f, v->channels, 1, 1, 1, 1);
     cuda_fold(d, &f);
 }
 
 /* y of a row each */
 static void all(struct device *d, const struct batch_norm *v, struct fold f)
 {
-    add_loop(&f.kept, v->rows, v->channels, v->channels, 0, 0);
-    add_loop(&f.kept, v->channels, 1, 1, 1, 1);
+    fold_axis(&f, v->rows, v->channels, v->channels, 0, 0);
+    fold_axis(&f, v->channels, 1, 1, 1, 1);
     cuda_fold(d, &f);
 }
 

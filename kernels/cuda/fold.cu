@@ -1,5 +1,6 @@
 /* fold.cu - broadcasting, reductions over axes, moves: a thread has a result, or where much is
- * folded into it, a warp. */
+ * folded into it, a warp; and where neighbouring results read neighbouring numbers, as the columns of
+ * a matrix whose rows are folded, blocks share what is folded into 32 of them. */
 #include "kernels/cuda/launch.cuh"
 
 struct fold_body {
@@ -50,6 +51,66 @@ static __global__ void fold_rows(struct fold_body body, int64_t n)
     }
 }
 
+ON_GPU double fold_two(bool is_max, double a, double b)
+{
+    return !is_max ? a + b : a >= b ? a : b;
+}
+
+/* A lane has a result, and each warp of all blocks of a column of the grid every so manieth number of
+ * it. partials [n, slices]: where there are several such blocks */
+static __global__ void fold_across(struct fold_body body, int64_t n, double *partials)
+{
+    __shared__ double part[BLOCK_WARPS][WARP];
+    const int lane = lane_index(), warp = (int)threadIdx.x / WARP;
+    const bool is_max = body.f.is_max;
+    const int64_t kept = (int64_t)blockIdx.x * WARP + lane, step = (int64_t)gridDim.y * BLOCK_WARPS;
+    double all = is_max ? -INFINITY : 0.0;
+    for (int64_t i = (int64_t)blockIdx.y * BLOCK_WARPS + warp; kept < n && i < body.places; i += step)
+        all = fold_two(is_max, all, body.value(kept, i));
+    part[warp][lane] = all;
+    __syncthreads();
+    if (warp > 0 || kept >= n) return;
+    for (int i = 1; i < BLOCK_WARPS; i++) all = fold_two(is_max, all, part[i][lane]);
+    if (gridDim.y == 1)
+        body.give(kept, (float)all);
+    else
+        partials[kept * gridDim.y + blockIdx.y] = all;
+}
+
+struct fold_slices_body {
+    struct fold_body body;
+    const double *partials;
+    int slices;
+
+    __device__ void operator()(int64_t kept) const
+    {
+        double all = partials[kept * slices];
+        for (int i = 1; i < slices; i++)
+            all = fold_two(body.f.is_max, all, partials[kept * slices + i]);
+        body.give(kept, (float)all);
+    }
+};
+
+/* Neighbours are read by neighbouring threads either way, unless a warp folded them one by one. */
+static bool is_across(const struct fold *f)
+{
+    const int kept = f->kept.count - 1, folded = f->folded.count - 1;
+    return kept >= 0 && f->kept.a[kept] == 1 && f->folded.a[folded] != 1;
+}
+
+static void run_across(struct device *d, const struct fold_body &body, int64_t n)
+{
+    enum { BLOCKS_WANTED = 1024, NUMBERS_MIN = 4 /* of a thread */ };
+    double *partials = ((const struct cuda_state *)d->state)->partials;
+    const unsigned blocks = blocks_for(n, WARP, INT32_MAX);
+    const int64_t room = PARTIALS_MAX / n, wanted = BLOCKS_WANTED / blocks;
+    const int64_t most = room < wanted ? room : wanted;
+    const unsigned slices =
+        blocks_for(body.places, BLOCK_WARPS * NUMBERS_MIN, most > 1 ? (unsigned)most : 1);
+    launch(d, {"fold", blocks, slices}, fold_across, body, n, partials);
+    if (slices > 1) each(d, "fold_slices", fold_slices_body{body, partials, (int)slices}, n);
+}
+
 void cuda_fold(struct device *d, const struct fold *f)
 {
     const int64_t n = fold_places(&f->kept);
@@ -57,6 +118,8 @@ void cuda_fold(struct device *d, const struct fold *f)
     if (n <= 0) return;
     if (body.places < 2 * WARP)
         each(d, "fold", body, n);
+    else if (is_across(f))
+        run_across(d, body, n);
     else
         launch(d, {"fold", row_blocks(n), 1}, fold_rows, body, n);
 }

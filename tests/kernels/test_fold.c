@@ -171,6 +171,43 @@ static void each_fold(struct device *d)
     free_floats(d, before);
 }
 
+/* The columns of a matrix, into which its rows are folded */
+static void check_columns(struct device *d, int64_t rows, int64_t columns)
+{
+    const int64_t n = rows * columns;
+    float *y = new_floats(d, columns), *before = random_floats(d, columns, -1, 1, 1);
+    float *x = random_floats(d, n, 0.25f, 1, 2);
+    for (int i = 0; i < 4; i++) {
+        struct fold f = {.of = FOLD_MULTIPLY,
+                         .is_max = i % 2,
+                         .add = i / 2,
+                         .scale = 0.5f,
+                         .y = y,
+                         .a = x,
+                         .b = before,
+                         .c = x};
+        fold_axis(&f, rows, 0, columns, 0, columns);
+        fold_axis(&f, columns, 1, 1, 1, 1);
+        check_fold(d, &f, before);
+    }
+    free_floats(d, y);
+    free_floats(d, before);
+    free_floats(d, x);
+}
+
+static void each_matrix(struct device *d)
+{
+    check_columns(d, 300, 3);
+    check_columns(d, 64, 1);
+    check_columns(d, 90, 40);
+    check_columns(d, 1000, 33);
+}
+
+static void rows_are_folded_into_columns(void **state)
+{
+    on_every_device(each_matrix);
+}
+
 static void folds_are_right_in_every_place(void **state)
 {
     on_every_device(each_fold);
@@ -178,6 +215,9 @@ static void folds_are_right_in_every_place(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(folds_are_right_in_every_place)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folds_are_right_in_every_place),
+        cmocka_unit_test(rows_are_folded_into_columns),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,27 +3,6 @@
 
 #include <inttypes.h>
 
-/* Where one loop goes on as the other began, the two are one. */
-static bool continues(const struct fold_loops *l, int64_t n, int64_t y, int64_t a, int64_t b,
-                      int64_t c)
-{
-    const int k = l->count - 1;
-    return k >= 0 && l->y[k] == n * y && l->a[k] == n * a && l->b[k] == n * b && l->c[k] == n * c;
-}
-
-void fold_axis(struct fold *f, int64_t n, int64_t y, int64_t a, int64_t b, int64_t c)
-{
-    struct fold_loops *l = y == 0 ? &f->folded : &f->kept;
-    if (n == 1) return;
-    const bool is_same = continues(l, n, y, a, b, c);
-    const int k = is_same ? l->count - 1 : l->count++;
-    l->n[k] = is_same ? l->n[k] * n : n;
-    l->y[k] = y;
-    l->a[k] = a;
-    l->b[k] = b;
-    l->c[k] = c;
-}
-
 /* The axis of x that lies on one of y; 0 stands for none, too: the batch is nobody's else. */
 static int axis_under(const struct shape *x, const struct shape *y, int axis)
 {

@@ -1,11 +1,8 @@
-/* loops.h - folds (kernels/kernels.h) told axis by axis, and numpy's broadcasting. */
+/* loops.h - folds (kernels/kernels.h) over the axes of shapes, with numpy's broadcasting. */
 #ifndef CORE_OPS_ALGEBRA_LOOPS_H
 #define CORE_OPS_ALGEBRA_LOOPS_H
 
 #include "core/graph/op.h"
-
-/* The loop over an axis of n, inside those that are there: kept, or where y stays, folded. */
-void fold_axis(struct fold *, int64_t n, int64_t y, int64_t a, int64_t b, int64_t c);
 
 /* By how many floats a tensor goes on along each axis of y, to whose shape it is broadcast: the
  * batch along the batch, and an example's axes from the last one on; 0 where it has one number for

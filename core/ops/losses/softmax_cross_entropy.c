@@ -163,8 +163,8 @@ static void sum_places(const struct loss_node *node, struct device *d, int64_t r
 {
     const int64_t places = places_of(node);
     struct fold f = {FOLD_A, .scale = 1, .y = node->losses, .a = losses};
-    f.kept = (struct fold_loops){1, .n = {rows}, .y = {1}, .a = {places}};
-    f.folded = (struct fold_loops){1, .n = {places}, .a = {1}};
+    fold_axis(&f, rows, 1, places, 0, 0);
+    fold_axis(&f, places, 0, 1, 0, 0);
     d->kernels->fold(d, &f);
 }
 

@@ -49,24 +49,6 @@ template <typename Run> static void with_kind(enum activation kind, const Run &r
     }
 }
 
-template <enum activation KIND> struct activate_formula {
-    float alpha;
-    __device__ void operator()(float *to, const float *from, int64_t) const
-    {
-        to[0] = element_activate(KIND, alpha, from[0]);
-    }
-};
-
-void cuda_activate(struct device *d, float *y, const float *x, enum activation kind, float alpha,
-                   int64_t n)
-{
-    if (kind == ACTIVATION_LINEAR && y == x) return;
-    with_kind(kind, [&](auto is) {
-        each_number(d, "activate", streams<1, 1>{{x}, {y}},
-                    activate_formula<decltype(is)::kind>{alpha}, n);
-    });
-}
-
 /* From dy, y, x and dx, the last two where they are wanted */
 template <enum activation KIND> struct activate_back_formula {
     float alpha;
@@ -90,16 +72,17 @@ void cuda_activate_back(struct device *d, float *dx, const float *dy, const floa
 }
 
 /* Where a row ends inside a pack, the next begins with the first column. */
-template <enum activation KIND, typename Index> struct bias_body {
+template <enum activation KIND> struct bias_body {
     enum { COUNT = LOADS, BLOCKS = RESIDENT_BLOCKS };
-    float *y, *pre;    /* [rows, columns]; pre may be NULL */
+    const float *from; /* [rows, columns], may be y */
+    float *y, *pre;    /* the same; pre may be NULL */
     const float *bias; /* [columns], may be NULL */
     float alpha;
-    Index columns;
+    int64_t columns;
 
     template <int WIDTH> __device__ void add_bias(float *x, int64_t i) const
     {
-        Index column = (Index)i % columns;
+        int64_t column = i - quotient_of(i, columns) * columns;
 #pragma unroll
         for (int j = 0; j < WIDTH; j++) {
             x[j] += bias[column];
@@ -111,7 +94,7 @@ template <enum activation KIND, typename Index> struct bias_body {
     {
         float x[PACKS][WIDTH];
 #pragma unroll
-        for (int k = 0; k < PACKS; k++) pack_read<WIDTH>(x[k], y + first + k * step);
+        for (int k = 0; k < PACKS; k++) pack_read<WIDTH>(x[k], from + first + k * step);
 #pragma unroll
         for (int k = 0; k < PACKS; k++)
             if (bias) add_bias<WIDTH>(x[k], first + k * step);
@@ -124,19 +107,26 @@ template <enum activation KIND, typename Index> struct bias_body {
     }
 };
 
+static void run_bias(struct device *d, const char *name, float *y, const float *from,
+                     const float *bias, float *pre, enum activation kind, float alpha, int64_t n,
+                     int64_t columns)
+{
+    const float *const at[] = {y, from, pre};
+    const struct pack_cut c = cut_together(at, 3, n);
+    with_kind(kind, [&](auto is) {
+        each_pack(d, name, bias_body<decltype(is)::kind>{from, y, pre, bias, alpha, columns}, c);
+    });
+}
+
 void cuda_bias_activate(struct device *d, float *y, const float *bias, float *pre,
                         enum activation kind, float alpha, int64_t rows, int64_t columns)
 {
-    const int64_t n = rows * columns;
-    const float *const at[] = {y, pre};
-    const struct pack_cut c = cut_together(at, 2, n);
-    with_kind(kind, [&](auto is) {
-        constexpr enum activation KIND = decltype(is)::kind;
-        if (n <= UINT32_MAX)
-            each_pack(d, "bias_activate",
-                      bias_body<KIND, uint32_t>{y, pre, bias, alpha, (uint32_t)columns}, c);
-        else
-            each_pack(d, "bias_activate", bias_body<KIND, int64_t>{y, pre, bias, alpha, columns},
-                      c);
-    });
+    run_bias(d, "bias_activate", y, y, bias, pre, kind, alpha, rows * columns, columns);
+}
+
+void cuda_activate(struct device *d, float *y, const float *x, enum activation kind, float alpha,
+                   int64_t n)
+{
+    if (kind == ACTIVATION_LINEAR && y == x) return;
+    run_bias(d, "activate", y, x, NULL, NULL, kind, alpha, n, n);
 }

@@ -84,9 +84,11 @@ void cuda_softmax_cross_entropy(struct device *d, const struct cross_entropy *c)
              is_packed(c->logits) && is_packed(c->gradient));
 }
 
-template <enum pair_kind KIND> struct pair_row {
+/* Which loss it is is the same for all numbers, which costs less than kernels of each. */
+struct pair_row {
     enum { IS_SUM = false, BLOCKS = 2 };
     struct pairs p;
+    enum pair_kind kind;
 
     template <typename Row> __device__ double operator()(const Row &row) const
     {
@@ -98,7 +100,7 @@ template <enum pair_kind KIND> struct pair_row {
             row.read(targets, p.targets, at);
             row.each(at, [&](int i, int64_t) {
                 float slope;
-                sum += element_pair_loss(KIND, &p, held[i], targets[i], &slope);
+                sum += element_pair_loss(kind, &p, held[i], targets[i], &slope);
                 held[i] = scale * slope;
             });
             if (p.gradient) row.write(p.gradient, held, at);
@@ -110,50 +112,52 @@ template <enum pair_kind KIND> struct pair_row {
 };
 
 /* One column is the common case: its numbers are their own rows. */
-template <enum pair_kind KIND> struct pair_formula {
+struct pair_formula {
     struct pairs p;
+    enum pair_kind kind;
+
     __device__ void operator()(float *to, const float *from, int64_t) const
     {
         float slope;
-        to[0] = element_pair_loss(KIND, &p, from[0], from[1], &slope);
+        to[0] = element_pair_loss(kind, &p, from[0], from[1], &slope);
         to[1] = *p.scale * slope;
     }
 };
 
-template <enum pair_kind KIND>
-static void run_pairs(struct device *d, const char *name, const struct pairs &p, int64_t rows)
+static void run_pairs(struct device *d, const char *name, enum pair_kind kind,
+                      const struct pairs &p, int64_t rows)
 {
     const bool packed = is_packed(p.x) && is_packed(p.targets) && is_packed(p.gradient);
     if (p.columns == 1)
         each_number(d, name, streams<2, 2>{{p.x, p.targets}, {p.losses, p.gradient}},
-                    pair_formula<KIND>{p}, rows);
+                    pair_formula{p, kind}, rows);
     else if (rows > 0)
-        each_row(d, name, pair_row<KIND>{p}, {rows, p.columns}, packed);
+        each_row(d, name, pair_row{p, kind}, {rows, p.columns}, packed);
 }
 
 void cuda_sigmoid_cross_entropy(struct device *d, const struct cross_entropy *c)
 {
-    run_pairs<PAIR_SIGMOID>(d, "sigmoid_cross_entropy", pairs_of_classes(c), c->rows);
+    run_pairs(d, "sigmoid_cross_entropy", PAIR_SIGMOID, pairs_of_classes(c), c->rows);
 }
 
 void cuda_weighted_cross_entropy(struct device *d, const struct regression *r)
 {
-    run_pairs<PAIR_WEIGHTED>(d, "weighted_cross_entropy", pairs_of_regression(r), r->rows);
+    run_pairs(d, "weighted_cross_entropy", PAIR_WEIGHTED, pairs_of_regression(r), r->rows);
 }
 
 void cuda_log_loss(struct device *d, const struct regression *r)
 {
-    run_pairs<PAIR_LOG>(d, "log_loss", pairs_of_regression(r), r->rows);
+    run_pairs(d, "log_loss", PAIR_LOG, pairs_of_regression(r), r->rows);
 }
 
 void cuda_squared_error(struct device *d, const struct regression *r)
 {
-    run_pairs<PAIR_SQUARED>(d, "squared_error", pairs_of_regression(r), r->rows);
+    run_pairs(d, "squared_error", PAIR_SQUARED, pairs_of_regression(r), r->rows);
 }
 
 void cuda_huber(struct device *d, const struct regression *r)
 {
-    run_pairs<PAIR_HUBER>(d, "huber", pairs_of_regression(r), r->rows);
+    run_pairs(d, "huber", PAIR_HUBER, pairs_of_regression(r), r->rows);
 }
 
 struct one_hot_body {

@@ -57,5 +57,7 @@ err upload_create(const struct file_system *, const char *path, struct file_writ
 err upload_write(struct file_writer *, const void *, size_t bytes);
 err upload_finish(struct file_writer *);
 void upload_drop(struct file_writer *); /* keeps the text of the last error */
+#define UPLOAD_WRITING                                                                             \
+    .create = upload_create, .write = upload_write, .finish = upload_finish, .drop = upload_drop
 
 #endif

@@ -89,5 +89,7 @@ err web_file_read(struct file *, uint64_t offset, uint64_t until, void *to, size
                   size_t *ret_bytes);
 err web_file_state(struct file *, struct file_state *ret);
 void web_file_close(struct file *);
+#define WEB_FILE_READING                                                                           \
+    .open = web_file_open, .read = web_file_read, .state = web_file_state, .close = web_file_close
 
 #endif

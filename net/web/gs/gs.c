@@ -600,15 +600,9 @@ static err gs_move(const char *from, const char *to)
 static const char *const schemes[] = {"gs", NULL};
 const struct web_service gs_service = {
     .files = {.schemes = schemes,
-              .open = web_file_open,
-              .read = web_file_read,
-              .state = web_file_state,
-              .close = web_file_close,
+              WEB_FILE_READING,
               .match = web_match,
-              .create = upload_create,
-              .write = upload_write,
-              .finish = upload_finish,
-              .drop = upload_drop,
+              UPLOAD_WRITING,
               .remove = gs_remove,
               .move = gs_move,
               .visit = web_visit},

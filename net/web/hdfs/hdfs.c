@@ -708,15 +708,9 @@ static const struct upload_way way = {.writer_bytes = sizeof(struct hdfs_upload)
 static const char *const schemes[] = {"hdfs", "swebhdfs", "webhdfs", NULL};
 const struct web_service hdfs_service = {
     .files = {.schemes = schemes,
-              .open = web_file_open,
-              .read = web_file_read,
-              .state = web_file_state,
-              .close = web_file_close,
+              WEB_FILE_READING,
               .match = web_match,
-              .create = upload_create,
-              .write = upload_write,
-              .finish = upload_finish,
-              .drop = upload_drop,
+              UPLOAD_WRITING,
               .remove = hdfs_remove,
               .remove_folder = hdfs_remove,
               .move = hdfs_move,

@@ -10,10 +10,6 @@ static err address_of(const char *path, struct web_call *c)
 
 static const char *const schemes[] = {"http", "https", NULL};
 const struct web_service http_service = {
-    .files = {.schemes = schemes,
-              .open = web_file_open,
-              .read = web_file_read,
-              .state = web_file_state,
-              .close = web_file_close},
+    .files = {.schemes = schemes, WEB_FILE_READING},
     .address = address_of,
 };

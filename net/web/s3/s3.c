@@ -542,15 +542,9 @@ static err s3_move(const char *from, const char *to)
 static const char *const schemes[] = {"s3", NULL};
 const struct web_service s3_service = {
     .files = {.schemes = schemes,
-              .open = web_file_open,
-              .read = web_file_read,
-              .state = web_file_state,
-              .close = web_file_close,
+              WEB_FILE_READING,
               .match = web_match,
-              .create = upload_create,
-              .write = upload_write,
-              .finish = upload_finish,
-              .drop = upload_drop,
+              UPLOAD_WRITING,
               .remove = s3_remove,
               .move = s3_move,
               .visit = web_visit},

@@ -105,6 +105,7 @@ class Law(unittest.TestCase):
         call = "double f(void)\n{\n    return json_number_value(x);\n}\n"
         self.assert_breaks("core/data/a.c", call, ":3: JSON")
         self.assert_holds("core/data/a.c", "int type = FIELD_JSON;\n" + call)
+        self.assert_holds("core/data/a.c", 'FIELD_OF("value", JSON, struct a, value),\n' + call)
         self.assert_holds("core/base/a.c", call)
 
     def test_nothing_is_left_unfinished(self):

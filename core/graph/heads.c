@@ -4,55 +4,34 @@
 #include "core/graph/graph.h"
 
 static const struct field head_fields[] = {
-    {.name = "name",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct head_spec, name),
-     .help = "name of the head: its metrics are \"auc/NAME\", its loss is \"loss/NAME\""},
-    {.name = "logits",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct head_spec, logits),
-     .fallback = "null",
-     .group = "output",
-     .help = "the node that the loss reads; null: the last one, or probability"},
-    {.name = "probability",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct head_spec, probability),
-     .fallback = "null",
-     .group = "output",
-     .help = "as logits, for losses that take probabilities, such as log_loss"},
-    {.name = "label",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct head_spec, label),
-     .fallback = "null",
-     .help = "which of the source's \"labels\"; null: the only one, or \"label\" of the source"},
-    {.name = "loss",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct head_spec, loss),
-     .object = &loss_spec_object,
-     .kinds = &loss_kinds,
-     .help = "the objective of this head"},
-    {.name = "row_weight",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct head_spec, row_weight),
-     .fallback = "null",
-     .help =
-         "a numeric column, or one of the source's labels, with the weight of each row in this "
-         "head's loss and metrics, instead of data.weight: rows of weight 0 are ignored, as rows "
-         "without a click by a head that predicts what follows a click; null: data.weight, or 1"},
-    {.name = "weight",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct head_spec, weight),
-     .fallback = "1",
-     .max = 1e6,
-     .help = "factor of this head's loss in the sum that training minimizes; 0: the loss is only "
-             "reported"},
-    {.name = "metrics",
-     .type = FIELD_VARIANTS,
-     .offset = offsetof(struct head_spec, metrics),
-     .fallback = "[]",
-     .count_max = METRICS_MAX,
-     .kinds = &metric_kinds,
-     .help = "metrics of this head, beside its loss"},
+    FIELD_OF("name", STRING, struct head_spec, name,
+             .help = "name of the head: its metrics are \"auc/NAME\", its loss is \"loss/NAME\""),
+    FIELD_OF("logits", STRING, struct head_spec, logits, .fallback = "null", .group = "output",
+             .help = "the node that the loss reads; null: the last one, or probability"),
+    FIELD_OF("probability", STRING, struct head_spec, probability, .fallback = "null",
+             .group = "output",
+             .help = "as logits, for losses that take probabilities, such as log_loss"),
+    FIELD_OF(
+        "label", STRING, struct head_spec, label, .fallback = "null",
+        .help = "which of the source's \"labels\"; null: the only one, or \"label\" of the source"),
+    FIELD_OF("loss", VARIANT, struct head_spec, loss, .object = &loss_spec_object,
+             .kinds = &loss_kinds, .help = "the objective of this head"),
+    FIELD_OF(
+        "row_weight", STRING, struct head_spec, row_weight, .fallback = "null",
+        .help =
+            "a numeric column, or one of the source's labels, with the weight of each row in this "
+            "head's loss and metrics, instead of data.weight: rows of weight 0 are ignored, as "
+            "rows "
+            "without a click by a head that predicts what follows a click; null: data.weight, or "
+            "1"),
+    FIELD_OF(
+        "weight", FLOAT, struct head_spec, weight, .fallback = "1", .max = 1e6,
+        .help =
+            "factor of this head's loss in the sum that training minimizes; 0: the loss is only "
+            "reported"),
+    FIELD_OF("metrics", VARIANTS, struct head_spec, metrics, .fallback = "[]",
+             .count_max = METRICS_MAX, .kinds = &metric_kinds,
+             .help = "metrics of this head, beside its loss"),
     {0},
 };
 

@@ -7,27 +7,22 @@
 #include <string.h>
 
 static const struct field node_spec_fields[] = {
-    {.name = "name",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct node_spec, name),
-     .fallback = "null",
-     .help = "name used by other nodes and in checkpoints; default: the op's name, with _1, _2 ... "
-             "if that is taken"},
-    {.name = "inputs",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct node_spec, inputs),
-     .fallback = "[]",
-     .count_max = INPUTS_MAX,
-     .help = "nodes and columns it reads (\"features\": data without columns); default: the "
-             "previous node"},
-    {.name = "weights_of",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct node_spec, weights_of),
-     .fallback = "null",
-     .help = "an earlier node of the same op and shapes, or another use of the same block, whose "
-             "variables this one shares (reuse=True): gradients are summed, initializers and "
-             "regularizers are the earlier node's, and moving averages use the mean of both "
-             "batches. null: variables of its own"},
+    FIELD_OF(
+        "name", STRING, struct node_spec, name, .fallback = "null",
+        .help =
+            "name used by other nodes and in checkpoints; default: the op's name, with _1, _2 ... "
+            "if that is taken"),
+    FIELD_OF("inputs", STRINGS, struct node_spec, inputs, .fallback = "[]", .count_max = INPUTS_MAX,
+             .help =
+                 "nodes and columns it reads (\"features\": data without columns); default: the "
+                 "previous node"),
+    FIELD_OF(
+        "weights_of", STRING, struct node_spec, weights_of, .fallback = "null",
+        .help =
+            "an earlier node of the same op and shapes, or another use of the same block, whose "
+            "variables this one shares (reuse=True): gradients are summed, initializers and "
+            "regularizers are the earlier node's, and moving averages use the mean of both "
+            "batches. null: variables of its own"),
     {0},
 };
 
@@ -44,18 +39,10 @@ const char *node_place(const struct node_spec *nodes, int index, struct arena *a
 }
 
 static const struct field regularizer_fields[] = {
-    {.name = "l1",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct regularizer, l1),
-     .fallback = "0",
-     .max = 1e9,
-     .help = "adds l1 * sum |w| to the loss"},
-    {.name = "l2",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct regularizer, l2),
-     .fallback = "0",
-     .max = 1e9,
-     .help = "adds l2 * sum w^2 to the loss"},
+    FIELD_OF("l1", FLOAT, struct regularizer, l1, .fallback = "0", .max = 1e9,
+             .help = "adds l1 * sum |w| to the loss"),
+    FIELD_OF("l2", FLOAT, struct regularizer, l2, .fallback = "0", .max = 1e9,
+             .help = "adds l2 * sum w^2 to the loss"),
     {0},
 };
 

@@ -19,21 +19,14 @@ struct gelu {
 };
 
 static const struct field leaky_relu_fields[] = {
-    {.name = "alpha",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct leaky_relu, alpha),
-     .fallback = "0.2",
-     .max = 1,
-     .help = "slope below zero"},
+    FIELD_OF("alpha", FLOAT, struct leaky_relu, alpha, .fallback = "0.2", .max = 1,
+             .help = "slope below zero"),
     {0},
 };
 
 static const struct field gelu_fields[] = {
-    {.name = "approximate",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct gelu, approximate),
-     .fallback = "false",
-     .help = "use the tanh approximation instead of the error function"},
+    FIELD_OF("approximate", BOOL, struct gelu, approximate, .fallback = "false",
+             .help = "use the tanh approximation instead of the error function"),
     {0},
 };
 

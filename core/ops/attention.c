@@ -14,18 +14,10 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "heads",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, heads),
-     .fallback = "1",
-     .min = 1,
-     .max = 1024,
-     .help = "number of heads, of at most 256 units each"},
-    {.name = "causal",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, causal),
-     .fallback = "false",
-     .help = "each position attends only to itself and earlier positions"},
+    FIELD_OF("heads", INT, struct attributes, heads, .fallback = "1", .min = 1, .max = 1024,
+             .help = "number of heads, of at most 256 units each"),
+    FIELD_OF("causal", BOOL, struct attributes, causal, .fallback = "false",
+             .help = "each position attends only to itself and earlier positions"),
     MASK_FIELD(offsetof(struct attributes, mask)),
     {0},
 };

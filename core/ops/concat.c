@@ -10,13 +10,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "axis",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, axis),
-     .fallback = "-1",
-     .min = -RANK_MAX,
-     .max = RANK_MAX - 1,
-     .help = "axis, counting the batch as 0; negative: from the end"},
+    FIELD_OF("axis", INT, struct attributes, axis, .fallback = "-1", .min = -RANK_MAX,
+             .max = RANK_MAX - 1, .help = "axis, counting the batch as 0; negative: from the end"),
     {0},
 };
 

@@ -23,14 +23,10 @@ static const struct field fields[] = {
     FILTERS_FIELD(struct attributes, filters),
     WINDOW_FIELDS(struct attributes, window),
     DILATION_FIELD(struct attributes, window),
-    {.name = "groups",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, groups),
-     .fallback = "1",
-     .min = 1,
-     .max = FILTERS_MAX,
-     .help = "number of groups that input and output channels are split into, each convolved "
-             "separately"},
+    FIELD_OF(
+        "groups", INT, struct attributes, groups, .fallback = "1", .min = 1, .max = FILTERS_MAX,
+        .help = "number of groups that input and output channels are split into, each convolved "
+                "separately"),
     LAYER_FIELDS,
     {0},
 };

@@ -15,12 +15,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "units",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, units),
-     .min = 1,
-     .max = UNITS_MAX,
-     .help = "outputs per example"},
+    FIELD_OF("units", INT, struct attributes, units, .min = 1, .max = UNITS_MAX,
+             .help = "outputs per example"),
     LAYER_FIELDS,
     {0},
 };

@@ -6,12 +6,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, rate),
-     .fallback = "0.5",
-     .max = 1,
-     .help = "fraction of the elements to drop, below 1"},
+    FIELD_OF("rate", FLOAT, struct attributes, rate, .fallback = "0.5", .max = 1,
+             .help = "fraction of the elements to drop, below 1"),
     {0},
 };
 

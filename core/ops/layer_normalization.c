@@ -8,13 +8,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "epsilon",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, epsilon),
-     .fallback = "1e-3",
-     .min = 1e-12,
-     .max = 1,
-     .help = "added to the variance (Keras: 1e-3; tf.contrib.layers: 1e-12)"},
+    FIELD_OF("epsilon", FLOAT, struct attributes, epsilon, .fallback = "1e-3", .min = 1e-12,
+             .max = 1, .help = "added to the variance (Keras: 1e-3; tf.contrib.layers: 1e-12)"),
     {0},
 };
 

@@ -10,13 +10,11 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, rate),
-     .min = 1e-9,
-     .max = 1,
-     .help = "fraction of the rows labelled 0 that were kept, at random, in data.train; all rows "
-             "labelled 1 must be there"},
+    FIELD_OF(
+        "rate", FLOAT, struct attributes, rate, .min = 1e-9, .max = 1,
+        .help =
+            "fraction of the rows labelled 0 that were kept, at random, in data.train; all rows "
+            "labelled 1 must be there"),
     {0},
 };
 

@@ -6,12 +6,9 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "initializer",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct attributes, initializer),
-     .fallback = "{\"type\": \"random_normal\", \"stddev\": 0.02}",
-     .kinds = &initializer_kinds,
-     .help = "initializer of the vectors"},
+    FIELD_OF("initializer", VARIANT, struct attributes, initializer,
+             .fallback = "{\"type\": \"random_normal\", \"stddev\": 0.02}",
+             .kinds = &initializer_kinds, .help = "initializer of the vectors"),
     {0},
 };
 

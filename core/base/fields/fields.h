@@ -220,4 +220,11 @@ struct suggestion suggest_or_list(const char *given, const char *const *names, i
 /* What is known elsewhere by this word, as "max_to_keep"; NULL: nothing. */
 const char *name_of_others(const char *word);
 
+/* A row of a table of fields, which fills this member: FIELD_OF("units", INT, struct attributes,
+ * units, .min = 1, .help = "..."). */
+#define FIELD_OF(key, kind, in, member, ...)                                                       \
+    {                                                                                              \
+        .name = key, .type = FIELD_##kind, .offset = offsetof(in, member), __VA_ARGS__             \
+    }
+
 #endif

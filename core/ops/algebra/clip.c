@@ -10,36 +10,16 @@ struct scale {
 };
 
 static const struct field clip_fields[] = {
-    {.name = "min",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct clip, min),
-     .min = -1e38,
-     .max = 1e38,
-     .help = "lower bound"},
-    {.name = "max",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct clip, max),
-     .min = -1e38,
-     .max = 1e38,
-     .help = "upper bound"},
+    FIELD_OF("min", FLOAT, struct clip, min, .min = -1e38, .max = 1e38, .help = "lower bound"),
+    FIELD_OF("max", FLOAT, struct clip, max, .min = -1e38, .max = 1e38, .help = "upper bound"),
     {0},
 };
 
 static const struct field scale_fields[] = {
-    {.name = "factor",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct scale, factor),
-     .fallback = "1",
-     .min = -1e30,
-     .max = 1e30,
-     .help = "factor of each element"},
-    {.name = "offset",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct scale, offset),
-     .fallback = "0",
-     .min = -1e30,
-     .max = 1e30,
-     .help = "added after the factor"},
+    FIELD_OF("factor", FLOAT, struct scale, factor, .fallback = "1", .min = -1e30, .max = 1e30,
+             .help = "factor of each element"),
+    FIELD_OF("offset", FLOAT, struct scale, offset, .fallback = "0", .min = -1e30, .max = 1e30,
+             .help = "added after the factor"),
     {0},
 };
 

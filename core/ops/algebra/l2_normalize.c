@@ -22,25 +22,16 @@ struct attributes {
 
 static const struct field fields[] = {
     AXIS_FIELD,
-    {.name = "epsilon",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, bound),
-     .fallback = "1e-12",
-     .min = 1e-30,
-     .max = 1,
-     .help = "lower bound of the sum of squares"},
+    FIELD_OF("epsilon", FLOAT, struct attributes, bound, .fallback = "1e-12", .min = 1e-30,
+             .max = 1, .help = "lower bound of the sum of squares"),
     {0},
 };
 
 /* Squares are of float32. */
 static const struct field clip_fields[] = {
     AXIS_FIELD,
-    {.name = "norm",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, bound),
-     .min = 1e-9,
-     .max = 1e9,
-     .help = "the largest Euclidean norm; what has a larger one is scaled down to it"},
+    FIELD_OF("norm", FLOAT, struct attributes, bound, .min = 1e-9, .max = 1e9,
+             .help = "the largest Euclidean norm; what has a larger one is scaled down to it"),
     {0},
 };
 

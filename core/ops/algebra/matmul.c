@@ -7,16 +7,10 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "transpose_a",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, transpose_a),
-     .fallback = "false",
-     .help = "transpose the first input, whose matrices are [k, m]"},
-    {.name = "transpose_b",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, transpose_b),
-     .fallback = "false",
-     .help = "transpose the second input, whose matrices are [n, k]"},
+    FIELD_OF("transpose_a", BOOL, struct attributes, transpose_a, .fallback = "false",
+             .help = "transpose the first input, whose matrices are [k, m]"),
+    FIELD_OF("transpose_b", BOOL, struct attributes, transpose_b, .fallback = "false",
+             .help = "transpose the second input, whose matrices are [n, k]"),
     {0},
 };
 

@@ -38,19 +38,11 @@ struct slice {
 };
 
 static const struct field slice_fields[] = {
-    {.name = "begin",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct slice, begin),
-     .max = (double)(INT64_C(1) << 40),
-     .count_max = RANK_MAX - 1,
-     .help = "first index along each axis of an example"},
-    {.name = "size",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct slice, size),
-     .min = -1,
-     .max = (double)(INT64_C(1) << 40),
-     .count_max = RANK_MAX - 1,
-     .help = "length along each axis of an example; -1: up to the end"},
+    FIELD_OF("begin", INTS, struct slice, begin, .max = (double)(INT64_C(1) << 40),
+             .count_max = RANK_MAX - 1, .help = "first index along each axis of an example"),
+    FIELD_OF("size", INTS, struct slice, size, .min = -1, .max = (double)(INT64_C(1) << 40),
+             .count_max = RANK_MAX - 1,
+             .help = "length along each axis of an example; -1: up to the end"),
     {0},
 };
 
@@ -101,24 +93,13 @@ struct split {
 };
 
 static const struct field split_fields[] = {
-    {.name = "parts",
-     .type = FIELD_INT,
-     .offset = offsetof(struct split, parts),
-     .min = 1,
-     .max = 1 << 20,
-     .help = "number of equal parts that the axis is divided into"},
-    {.name = "part",
-     .type = FIELD_INT,
-     .offset = offsetof(struct split, part),
-     .max = 1 << 20,
-     .help = "which of them this node is, from 0"},
-    {.name = "axis",
-     .type = FIELD_INT,
-     .offset = offsetof(struct split, axis),
-     .fallback = "-1",
-     .min = -RANK_MAX,
-     .max = RANK_MAX - 1,
-     .help = "the axis, counting the batch as 0; negative: from the end"},
+    FIELD_OF("parts", INT, struct split, parts, .min = 1, .max = 1 << 20,
+             .help = "number of equal parts that the axis is divided into"),
+    FIELD_OF("part", INT, struct split, part, .max = 1 << 20,
+             .help = "which of them this node is, from 0"),
+    FIELD_OF("axis", INT, struct split, axis, .fallback = "-1", .min = -RANK_MAX,
+             .max = RANK_MAX - 1,
+             .help = "the axis, counting the batch as 0; negative: from the end"),
     {0},
 };
 
@@ -158,13 +139,9 @@ struct stack {
 };
 
 static const struct field stack_fields[] = {
-    {.name = "axis",
-     .type = FIELD_INT,
-     .offset = offsetof(struct stack, axis),
-     .fallback = "1",
-     .min = -RANK_MAX,
-     .max = RANK_MAX - 1,
-     .help = "the new axis, counting the batch as 0; negative: from the end of the output"},
+    FIELD_OF("axis", INT, struct stack, axis, .fallback = "1", .min = -RANK_MAX,
+             .max = RANK_MAX - 1,
+             .help = "the new axis, counting the batch as 0; negative: from the end of the output"),
     {0},
 };
 
@@ -209,14 +186,12 @@ struct transpose {
 };
 
 static const struct field transpose_fields[] = {
-    {.name = "perm",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct transpose, perm),
-     .min = 1,
-     .max = RANK_MAX - 1,
-     .count_max = RANK_MAX - 1,
-     .help = "axis of the input that becomes each axis of the output, from 1, without the batch, "
-             "as in tf.keras.layers.Permute"},
+    FIELD_OF(
+        "perm", INTS, struct transpose, perm, .min = 1, .max = RANK_MAX - 1,
+        .count_max = RANK_MAX - 1,
+        .help =
+            "axis of the input that becomes each axis of the output, from 1, without the batch, "
+            "as in tf.keras.layers.Permute"),
     {0},
 };
 
@@ -255,13 +230,9 @@ struct tile {
 };
 
 static const struct field tile_fields[] = {
-    {.name = "multiples",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct tile, multiples),
-     .min = 1,
-     .max = 1 << 20,
-     .count_max = RANK_MAX - 1,
-     .help = "number of repetitions along each axis of an example"},
+    FIELD_OF("multiples", INTS, struct tile, multiples, .min = 1, .max = 1 << 20,
+             .count_max = RANK_MAX - 1,
+             .help = "number of repetitions along each axis of an example"),
     {0},
 };
 
@@ -298,25 +269,12 @@ struct pad {
 };
 
 static const struct field pad_fields[] = {
-    {.name = "before",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct pad, before),
-     .max = 1 << 30,
-     .count_max = RANK_MAX - 1,
-     .help = "elements added before each axis of an example"},
-    {.name = "after",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct pad, after),
-     .max = 1 << 30,
-     .count_max = RANK_MAX - 1,
-     .help = "elements added behind each axis of an example"},
-    {.name = "value",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct pad, value),
-     .fallback = "0",
-     .min = -1e30,
-     .max = 1e30,
-     .help = "value of the added elements"},
+    FIELD_OF("before", INTS, struct pad, before, .max = 1 << 30, .count_max = RANK_MAX - 1,
+             .help = "elements added before each axis of an example"),
+    FIELD_OF("after", INTS, struct pad, after, .max = 1 << 30, .count_max = RANK_MAX - 1,
+             .help = "elements added behind each axis of an example"),
+    FIELD_OF("value", FLOAT, struct pad, value, .fallback = "0", .min = -1e30, .max = 1e30,
+             .help = "value of the added elements"),
     {0},
 };
 

@@ -8,12 +8,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "alpha_initializer",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct attributes, initializer),
-     .fallback = "\"zeros\"",
-     .kinds = &initializer_kinds,
-     .help = "initializer of the slopes below zero"},
+    FIELD_OF("alpha_initializer", VARIANT, struct attributes, initializer, .fallback = "\"zeros\"",
+             .kinds = &initializer_kinds, .help = "initializer of the slopes below zero"),
     {0},
 };
 

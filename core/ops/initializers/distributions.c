@@ -17,31 +17,17 @@ struct uniform {
 };
 
 static const struct field normal_fields[] = {
-    {.name = "mean",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct normal, mean),
-     .fallback = "0",
-     .help = "mean of the distribution"},
-    {.name = "stddev",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct normal, stddev),
-     .fallback = "1",
-     .max = 1e9,
-     .help = "standard deviation, before any truncation"},
+    FIELD_OF("mean", FLOAT, struct normal, mean, .fallback = "0",
+             .help = "mean of the distribution"),
+    FIELD_OF("stddev", FLOAT, struct normal, stddev, .fallback = "1", .max = 1e9,
+             .help = "standard deviation, before any truncation"),
     {0},
 };
 
 static const struct field uniform_fields[] = {
-    {.name = "minval",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct uniform, minval),
-     .fallback = "0",
-     .help = "smallest value"},
-    {.name = "maxval",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct uniform, maxval),
-     .fallback = "1",
-     .help = "largest value (exclusive)"},
+    FIELD_OF("minval", FLOAT, struct uniform, minval, .fallback = "0", .help = "smallest value"),
+    FIELD_OF("maxval", FLOAT, struct uniform, maxval, .fallback = "1",
+             .help = "largest value (exclusive)"),
     {0},
 };
 

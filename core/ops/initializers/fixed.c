@@ -6,11 +6,8 @@ struct constant {
 };
 
 static const struct field constant_fields[] = {
-    {.name = "value",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct constant, value),
-     .fallback = "0",
-     .help = "value of every element"},
+    FIELD_OF("value", FLOAT, struct constant, value, .fallback = "0",
+             .help = "value of every element"),
     {0},
 };
 

@@ -17,13 +17,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "gain",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, gain),
-     .fallback = "1",
-     .min = -1e9,
-     .max = 1e9,
-     .help = "factor on every element"},
+    FIELD_OF("gain", FLOAT, struct attributes, gain, .fallback = "1", .min = -1e9, .max = 1e9,
+             .help = "factor on every element"),
     {0},
 };
 

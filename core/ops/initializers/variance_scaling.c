@@ -18,25 +18,13 @@ static const char *const distributions[] = {"truncated_normal", "normal", "untru
                                             "uniform", NULL};
 
 static const struct field fields[] = {
-    {.name = "scale",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct variance_scaling, scale),
-     .fallback = "1",
-     .min = 1e-12,
-     .max = 1e12,
-     .help = "the variance is scale / fan"},
-    {.name = "mode",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct variance_scaling, mode),
-     .fallback = "\"fan_in\"",
-     .choices = modes,
-     .help = "fan: inputs, outputs, or the mean of both"},
-    {.name = "distribution",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct variance_scaling, distribution),
-     .fallback = "\"truncated_normal\"",
-     .choices = distributions,
-     .help = "normal is truncated_normal"},
+    FIELD_OF("scale", FLOAT, struct variance_scaling, scale, .fallback = "1", .min = 1e-12,
+             .max = 1e12, .help = "the variance is scale / fan"),
+    FIELD_OF("mode", ENUM, struct variance_scaling, mode, .fallback = "\"fan_in\"",
+             .choices = modes, .help = "fan: inputs, outputs, or the mean of both"),
+    FIELD_OF("distribution", ENUM, struct variance_scaling, distribution,
+             .fallback = "\"truncated_normal\"", .choices = distributions,
+             .help = "normal is truncated_normal"),
     {0},
 };
 

@@ -7,13 +7,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "delta",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, delta),
-     .fallback = "1",
-     .min = 1e-6,
-     .max = 1e6,
-     .help = "error at which the loss changes from quadratic to linear"},
+    FIELD_OF("delta", FLOAT, struct attributes, delta, .fallback = "1", .min = 1e-6, .max = 1e6,
+             .help = "error at which the loss changes from quadratic to linear"),
     {0},
 };
 

@@ -7,13 +7,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "epsilon",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, epsilon),
-     .fallback = "1e-7",
-     .min = 1e-30,
-     .max = 1,
-     .help = "added inside the logarithms, so that log(0) is finite"},
+    FIELD_OF("epsilon", FLOAT, struct attributes, epsilon, .fallback = "1e-7", .min = 1e-30,
+             .max = 1, .help = "added inside the logarithms, so that log(0) is finite"),
     {0},
 };
 

@@ -7,13 +7,11 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "pos_weight",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, pos_weight),
-     .min = 0,
-     .max = 1e9,
-     .help = "weight of positive labels relative to negative ones: above 1 favours recall, below 1 "
-             "precision"},
+    FIELD_OF(
+        "pos_weight", FLOAT, struct attributes, pos_weight, .min = 0, .max = 1e9,
+        .help =
+            "weight of positive labels relative to negative ones: above 1 favours recall, below 1 "
+            "precision"),
     {0},
 };
 

@@ -28,26 +28,15 @@ static const char *const method_names[] = {[TRAPEZOIDAL] = "trapezoidal",
                                            NULL};
 
 static const struct field fields[] = {
-    {.name = "curve",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct attributes, curve),
-     .fallback = "\"ROC\"",
-     .choices = curve_names,
-     .help = "which curve: ROC, or PR (precision over recall)"},
-    {.name = "num_thresholds",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, num_thresholds),
-     .fallback = "200",
-     .min = 2,
-     .max = THRESHOLDS_MAX,
-     .help = "number of equally spaced thresholds of the curve"},
-    {.name = "summation_method",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct attributes, method),
-     .fallback = "\"trapezoidal\"",
-     .choices = method_names,
-     .help = "how the area is computed: trapezoidal; careful_interpolation (PR only); ranking: "
-             "exact, uses every example as a threshold and 24 bytes for each"},
+    FIELD_OF("curve", ENUM, struct attributes, curve, .fallback = "\"ROC\"", .choices = curve_names,
+             .help = "which curve: ROC, or PR (precision over recall)"),
+    FIELD_OF("num_thresholds", INT, struct attributes, num_thresholds, .fallback = "200", .min = 2,
+             .max = THRESHOLDS_MAX, .help = "number of equally spaced thresholds of the curve"),
+    FIELD_OF("summation_method", ENUM, struct attributes, method, .fallback = "\"trapezoidal\"",
+             .choices = method_names,
+             .help =
+                 "how the area is computed: trapezoidal; careful_interpolation (PR only); ranking: "
+                 "exact, uses every example as a threshold and 24 bytes for each"),
     {0},
 };
 

@@ -16,13 +16,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "buckets",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, buckets),
-     .fallback = "10",
-     .min = 1,
-     .max = BUCKETS_MAX,
-     .help = "number of equal buckets of probabilities from 0 to 1"},
+    FIELD_OF("buckets", INT, struct attributes, buckets, .fallback = "10", .min = 1,
+             .max = BUCKETS_MAX, .help = "number of equal buckets of probabilities from 0 to 1"),
     {0},
 };
 

@@ -17,11 +17,10 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "by",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct attributes, by),
-     .help = "the column of ids, one per row, whose equal ids are a group: a \"hash\" without "
-             "buckets tells apart all that its cells do; rows without an id are left out"},
+    FIELD_OF("by", STRING, struct attributes, by,
+             .help =
+                 "the column of ids, one per row, whose equal ids are a group: a \"hash\" without "
+                 "buckets tells apart all that its cells do; rows without an id are left out"),
     {0},
 };
 

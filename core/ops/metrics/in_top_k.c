@@ -10,13 +10,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "k",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, k),
-     .fallback = "5",
-     .min = 1,
-     .max = K_MAX,
-     .help = "number of largest logits that count"},
+    FIELD_OF("k", INT, struct attributes, k, .fallback = "5", .min = 1, .max = K_MAX,
+             .help = "number of largest logits that count"),
     {0},
 };
 

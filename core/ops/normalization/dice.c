@@ -11,25 +11,12 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "momentum",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, momentum),
-     .fallback = "0.99",
-     .max = 0.9999999,
-     .help = "momentum of moving_mean and moving_variance, as for batch_normalization"},
-    {.name = "epsilon",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, epsilon),
-     .fallback = "1e-9",
-     .min = 1e-12,
-     .max = 1e6,
-     .help = "added to the variance"},
-    {.name = "alpha_initializer",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct attributes, initializer),
-     .fallback = "\"zeros\"",
-     .kinds = &initializer_kinds,
-     .help = "initializer of the slopes below zero"},
+    FIELD_OF("momentum", FLOAT, struct attributes, momentum, .fallback = "0.99", .max = 0.9999999,
+             .help = "momentum of moving_mean and moving_variance, as for batch_normalization"),
+    FIELD_OF("epsilon", FLOAT, struct attributes, epsilon, .fallback = "1e-9", .min = 1e-12,
+             .max = 1e6, .help = "added to the variance"),
+    FIELD_OF("alpha_initializer", VARIANT, struct attributes, initializer, .fallback = "\"zeros\"",
+             .kinds = &initializer_kinds, .help = "initializer of the slopes below zero"),
     {0},
 };
 

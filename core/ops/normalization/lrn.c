@@ -19,12 +19,8 @@ enum { RADIUS_MAX = 1024 };
     }
 
 static const struct field fields[] = {
-    {.name = "depth_radius",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, radius),
-     .fallback = "5",
-     .max = RADIUS_MAX,
-     .help = "neighbours on either side of a channel"},
+    FIELD_OF("depth_radius", INT, struct attributes, radius, .fallback = "5", .max = RADIUS_MAX,
+             .help = "neighbours on either side of a channel"),
     NUMBER("bias", bias, "1", 1e-6, "added to the sum of squares"),
     NUMBER("alpha", alpha, "1", 0, "factor of the sum of squares"),
     NUMBER("beta", beta, "0.5", 0, "power of the divisor"),

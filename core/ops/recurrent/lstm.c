@@ -10,18 +10,10 @@ struct attributes {
 
 static const struct field fields[] = {
     RECURRENT_FIELDS,
-    {.name = "forget_bias",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, forget_bias),
-     .fallback = "1",
-     .min = -100,
-     .max = 100,
-     .help = "added to the forget gate before its sigmoid"},
-    {.name = "initial_cell",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct attributes, initial_cell),
-     .fallback = "null",
-     .help = "a node of [batch, units] with the initial cell state; null: zeros"},
+    FIELD_OF("forget_bias", FLOAT, struct attributes, forget_bias, .fallback = "1", .min = -100,
+             .max = 100, .help = "added to the forget gate before its sigmoid"),
+    FIELD_OF("initial_cell", STRING, struct attributes, initial_cell, .fallback = "null",
+             .help = "a node of [batch, units] with the initial cell state; null: zeros"),
     {0},
 };
 

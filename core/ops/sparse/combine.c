@@ -25,27 +25,17 @@ static const char *const rows_names[] = {
     [ROWS_OF_BATCH] = "batch", [ROWS_OF_TABLE] = "table", NULL};
 
 static const struct field row_regularizer_fields[] = {
-    {.name = "l1",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct row_regularizer, regularizer.l1),
-     .fallback = "0",
-     .max = 1e9,
-     .help = "penalty l1 * sum |w|"},
-    {.name = "l2",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct row_regularizer, regularizer.l2),
-     .fallback = "0",
-     .max = 1e9,
-     .help = "penalty l2 * sum w^2"},
-    {.name = "rows",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct row_regularizer, rows),
-     .fallback = "\"batch\"",
-     .choices = rows_names,
-     .help = "batch: the rows that the batch names, each once; other rows cost nothing and keep "
-             "their values; table: all rows, which the ps change at every update: the whole table "
-             "is then in memory, an update takes as long as the table is large, and the reported "
-             "loss leaves the penalty out"},
+    FIELD_OF("l1", FLOAT, struct row_regularizer, regularizer.l1, .fallback = "0", .max = 1e9,
+             .help = "penalty l1 * sum |w|"),
+    FIELD_OF("l2", FLOAT, struct row_regularizer, regularizer.l2, .fallback = "0", .max = 1e9,
+             .help = "penalty l2 * sum w^2"),
+    FIELD_OF(
+        "rows", ENUM, struct row_regularizer, rows, .fallback = "\"batch\"", .choices = rows_names,
+        .help =
+            "batch: the rows that the batch names, each once; other rows cost nothing and keep "
+            "their values; table: all rows, which the ps change at every update: the whole table "
+            "is then in memory, an update takes as long as the table is large, and the reported "
+            "loss leaves the penalty out"),
     {0},
 };
 

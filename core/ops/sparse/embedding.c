@@ -22,46 +22,34 @@ static const char *const combiner_names[] = {[COMBINER_SUM] = "sum",
                                              NULL};
 
 static const struct field fields[] = {
-    {.name = "dimension",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, dimension),
-     .min = 1,
-     .max = DIMENSION_MAX,
-     .help = "outputs per example; the width of the table"},
-    {.name = "combiner",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct attributes, combiner),
-     .fallback = "\"mean\"",
-     .choices = combiner_names,
-     .help = "how the rows of an example are combined: sum; mean (divided by the sum of their "
-             "weights); sqrtn (divided by the root of the sum of squared weights); none: not "
-             "combined, [batch, ids, dimension], padded with zeros"},
-    {.name = "initializer",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct attributes, initializer),
-     .fallback = "null",
-     .kinds = &initializer_kinds,
-     .help = "initializer of the table; null: truncated_normal with stddev 1 / sqrt(dimension), as "
-             "TensorFlow; stddev 0.01 suits new click models"},
+    FIELD_OF("dimension", INT, struct attributes, dimension, .min = 1, .max = DIMENSION_MAX,
+             .help = "outputs per example; the width of the table"),
+    FIELD_OF("combiner", ENUM, struct attributes, combiner, .fallback = "\"mean\"",
+             .choices = combiner_names,
+             .help =
+                 "how the rows of an example are combined: sum; mean (divided by the sum of their "
+                 "weights); sqrtn (divided by the root of the sum of squared weights); none: not "
+                 "combined, [batch, ids, dimension], padded with zeros"),
+    FIELD_OF(
+        "initializer", VARIANT, struct attributes, initializer, .fallback = "null",
+        .kinds = &initializer_kinds,
+        .help =
+            "initializer of the table; null: truncated_normal with stddev 1 / sqrt(dimension), as "
+            "TensorFlow; stddev 0.01 suits new click models"),
     ROW_REGULARIZER_FIELD(offsetof(struct attributes, regularizer)),
-    {.name = "table",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct attributes, table),
-     .fallback = "null",
-     .help = "an earlier embedding, with as many rows and the same dimension, whose table this one "
-             "shares (tf.feature_column.shared_embedding_columns); null: a separate table"},
-    {.name = "share",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, share),
-     .fallback = "false",
-     .help = "with several inputs, whose output is [batch, inputs, ...]: use one table for all; "
-             "false: one table each, NAME/INPUT/embedding_weights"},
-    {.name = "weights",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct attributes, weights),
-     .fallback = "null",
-     .help = "a column or node with one weight per id, instead of the weights in the column of "
-             "ids; no gradient flows into it"},
+    FIELD_OF(
+        "table", STRING, struct attributes, table, .fallback = "null",
+        .help =
+            "an earlier embedding, with as many rows and the same dimension, whose table this one "
+            "shares (tf.feature_column.shared_embedding_columns); null: a separate table"),
+    FIELD_OF(
+        "share", BOOL, struct attributes, share, .fallback = "false",
+        .help = "with several inputs, whose output is [batch, inputs, ...]: use one table for all; "
+                "false: one table each, NAME/INPUT/embedding_weights"),
+    FIELD_OF("weights", STRING, struct attributes, weights, .fallback = "null",
+             .help =
+                 "a column or node with one weight per id, instead of the weights in the column of "
+                 "ids; no gradient flows into it"),
     CAPACITY_FIELDS(offsetof(struct attributes, capacity)),
     {0},
 };

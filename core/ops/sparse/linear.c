@@ -13,13 +13,8 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "units",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, units),
-     .fallback = "1",
-     .min = 1,
-     .max = UNITS_MAX,
-     .help = "outputs per example"},
+    FIELD_OF("units", INT, struct attributes, units, .fallback = "1", .min = 1, .max = UNITS_MAX,
+             .help = "outputs per example"),
     ROW_REGULARIZER_FIELD(offsetof(struct attributes, regularizer)),
     CAPACITY_FIELDS(offsetof(struct attributes, capacity)),
     {0},

@@ -28,68 +28,44 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    {.name = "classes",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, classes),
-     .min = 2,
-     .max = CLASSES_MAX,
-     .help = "number of classes; labels are below it"},
-    {.name = "sampled",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, sampled),
-     .fallback = "64",
-     .min = 1,
-     .max = SAMPLED_MAX,
-     .help = "number of classes drawn per batch, in addition to its labels (num_sampled)"},
-    {.name = "sampler",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct attributes, sampler),
-     .fallback = "\"log_uniform\"",
-     .choices = sampler_names,
-     .help = "log_uniform: class k has probability log((k + 2) / (k + 1)) / log(classes + 1), for "
-             "classes sorted by falling frequency; unigram: by the frequency of the class to the "
-             "power of distortion; uniform: all classes alike"},
-    {.name = "unique",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, unique),
-     .fallback = "true",
-     .help = "draw no class twice per batch"},
-    {.name = "distortion",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct attributes, distortion),
-     .fallback = "0.75",
-     .max = 10,
-     .help = "unigram: exponent of the frequency; 1: as it is, 0: all classes that occur alike"},
-    {.name = "unigrams",
-     .type = FIELD_FLOATS,
-     .offset = offsetof(struct attributes, unigrams),
-     .fallback = "[]",
-     .max = 1e18,
-     .count_max = CLASSES_MAX,
-     .help = "unigram: frequency of each class; none: counted in the data, for text formats"},
-    {.name = "remove_accidental_hits",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, remove_accidental_hits),
-     .fallback = "true",
-     .help = "ignore drawn classes that are the label of an example; TensorFlow's default is true "
-             "for sampled_softmax, false for nce"},
-    {.name = "bias",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, bias),
-     .fallback = "true",
-     .help = "add a trained bias per class, initially 0"},
-    {.name = "label",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct attributes, label),
-     .fallback = "null",
-     .help = "name of the label, among the source's \"labels\", whose classes these are; null: the "
-             "only one"},
-    {.name = "initializer",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct attributes, initializer),
-     .fallback = "null",
-     .kinds = &initializer_kinds,
-     .help = "initializer of the weights; null: truncated_normal with stddev 1 / sqrt(inputs)"},
+    FIELD_OF("classes", INT, struct attributes, classes, .min = 2, .max = CLASSES_MAX,
+             .help = "number of classes; labels are below it"),
+    FIELD_OF("sampled", INT, struct attributes, sampled, .fallback = "64", .min = 1,
+             .max = SAMPLED_MAX,
+             .help = "number of classes drawn per batch, in addition to its labels (num_sampled)"),
+    FIELD_OF(
+        "sampler", ENUM, struct attributes, sampler, .fallback = "\"log_uniform\"",
+        .choices = sampler_names,
+        .help =
+            "log_uniform: class k has probability log((k + 2) / (k + 1)) / log(classes + 1), for "
+            "classes sorted by falling frequency; unigram: by the frequency of the class to the "
+            "power of distortion; uniform: all classes alike"),
+    FIELD_OF("unique", BOOL, struct attributes, unique, .fallback = "true",
+             .help = "draw no class twice per batch"),
+    FIELD_OF(
+        "distortion", FLOAT, struct attributes, distortion, .fallback = "0.75", .max = 10,
+        .help = "unigram: exponent of the frequency; 1: as it is, 0: all classes that occur alike"),
+    FIELD_OF("unigrams", FLOATS, struct attributes, unigrams, .fallback = "[]", .max = 1e18,
+             .count_max = CLASSES_MAX,
+             .help =
+                 "unigram: frequency of each class; none: counted in the data, for text formats"),
+    FIELD_OF(
+        "remove_accidental_hits", BOOL, struct attributes, remove_accidental_hits,
+        .fallback = "true",
+        .help =
+            "ignore drawn classes that are the label of an example; TensorFlow's default is true "
+            "for sampled_softmax, false for nce"),
+    FIELD_OF("bias", BOOL, struct attributes, bias, .fallback = "true",
+             .help = "add a trained bias per class, initially 0"),
+    FIELD_OF(
+        "label", STRING, struct attributes, label, .fallback = "null",
+        .help =
+            "name of the label, among the source's \"labels\", whose classes these are; null: the "
+            "only one"),
+    FIELD_OF("initializer", VARIANT, struct attributes, initializer, .fallback = "null",
+             .kinds = &initializer_kinds,
+             .help =
+                 "initializer of the weights; null: truncated_normal with stddev 1 / sqrt(inputs)"),
     {0},
 };
 

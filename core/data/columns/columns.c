@@ -16,10 +16,8 @@
 enum { USE_TEXT_MAX = 1024 };
 
 static const struct field column_fields[] = {
-    {.name = "name",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct column_spec, name),
-     .help = "name by which nodes and other columns refer to it"},
+    FIELD_OF("name", STRING, struct column_spec, name,
+             .help = "name by which nodes and other columns refer to it"),
     {0},
 };
 

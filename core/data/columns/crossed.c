@@ -30,13 +30,10 @@ struct keys {
 };
 
 static const struct field fields[] = {
-    {.name = "keys",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct attributes, keys),
-     .count_min = 2,
-     .count_max = KEYS_MAX,
-     .help = "what to cross: cells (their raw words), or earlier columns (their ids; for hash "
-             "columns, and for vocabulary columns named like a cell, the words)"},
+    FIELD_OF("keys", STRINGS, struct attributes, keys, .count_min = 2, .count_max = KEYS_MAX,
+             .help =
+                 "what to cross: cells (their raw words), or earlier columns (their ids; for hash "
+                 "columns, and for vocabulary columns named like a cell, the words)"),
     IDS_FIELD("buckets", offsetof(struct attributes, buckets),
               "how many ids there are; combinations that fall into the same share it"),
     {0},

@@ -21,41 +21,24 @@ static const int64_t ids_of_part[] = {
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
-    {.name = "part",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct date_attributes, part),
-     .choices = parts,
-     .help =
-         "hour (24 ids), weekday (7, the first is Monday), day of the month (31) and month (12) "
-         "are ids from 0; seconds since 1970 are a number"},
-    {.name = "format",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct date_attributes, format),
-     .fallback = "null",
-     .help = "format of the cell for strptime, as in %d.%m.%Y %H:%M; null: ISO 8601, 2026-03-31 "
-             "with an optional time behind a space or T and an optional Z or offset such as "
-             "+02:00, or a number of seconds since 1970; milliseconds: a number of those"},
-    {.name = "scale",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct date_attributes, scale),
-     .fallback = "1",
-     .min = -1e30,
-     .max = 1e30,
-     .help = "of seconds: x = scale * x + offset, in double"},
-    {.name = "offset",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct date_attributes, offset),
-     .fallback = "0",
-     .min = -1e30,
-     .max = 1e30,
-     .help = "of seconds: x = scale * x + offset, in double"},
-    {.name = "default",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct date_attributes, fallback),
-     .fallback = "null",
-     .help =
-         "seconds since 1970 for empty cells; null: such a cell has no id, and is an error where "
-         "seconds are wanted"},
+    FIELD_OF(
+        "part", ENUM, struct date_attributes, part, .choices = parts,
+        .help =
+            "hour (24 ids), weekday (7, the first is Monday), day of the month (31) and month (12) "
+            "are ids from 0; seconds since 1970 are a number"),
+    FIELD_OF(
+        "format", STRING, struct date_attributes, format, .fallback = "null",
+        .help = "format of the cell for strptime, as in %d.%m.%Y %H:%M; null: ISO 8601, 2026-03-31 "
+                "with an optional time behind a space or T and an optional Z or offset such as "
+                "+02:00, or a number of seconds since 1970; milliseconds: a number of those"),
+    FIELD_OF("scale", FLOAT, struct date_attributes, scale, .fallback = "1", .min = -1e30,
+             .max = 1e30, .help = "of seconds: x = scale * x + offset, in double"),
+    FIELD_OF("offset", FLOAT, struct date_attributes, offset, .fallback = "0", .min = -1e30,
+             .max = 1e30, .help = "of seconds: x = scale * x + offset, in double"),
+    FIELD_OF("default", JSON, struct date_attributes, fallback, .fallback = "null",
+             .help = "seconds since 1970 for empty cells; null: such a cell has no id, and is an "
+                     "error where "
+                     "seconds are wanted"),
     {0},
 };
 

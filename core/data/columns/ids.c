@@ -15,11 +15,8 @@ static const struct field fields[] = {
     SOURCE_FIELDS("\" \"", "64"),
     IDS_FIELD("rows", offsetof(struct attributes, rows),
               "ids are from 0 to one less: the rows of the table that they lead to"),
-    {.name = "weights",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, weights),
-     .fallback = "false",
-     .help = "the number after an id's colon is its weight; false: each id counts once"},
+    FIELD_OF("weights", BOOL, struct attributes, weights, .fallback = "false",
+             .help = "the number after an id's colon is its weight; false: each id counts once"),
     {0},
 };
 

@@ -21,40 +21,23 @@ static const char *const fits[] = {
     [FIT_NONE] = "none", [FIT_STRETCH] = "stretch", [FIT_CROP] = "crop", NULL};
 
 static const struct field fields[] = {
-    {.name = "source",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct column_source, cell),
-     .fallback = "null",
-     .help = "the cell it reads; null: the cell of the same name"},
-    {.name = "size",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct attributes, size),
-     .min = 1,
-     .max = SIDE_MAX,
-     .count_min = 1,
-     .count_max = 2,
-     .help = "size that nodes read, [y, x] or one number for both: the column has the shape [y, x, "
-             "channels], with values from 0 to 255"},
-    {.name = "channels",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, channels),
-     .fallback = "3",
-     .min = 1,
-     .max = 3,
-     .help = "3: red, green, blue; 1: grey"},
-    {.name = "resize",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct attributes, resize),
-     .fallback = "\"none\"",
-     .choices = fits,
-     .help = "how images of other sizes are resized, bilinearly: stretch: to exactly this size; "
-             "crop: keeping proportions, then the middle is cut out; none: they are an error"},
-    {.name = "raw",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, raw),
-     .fallback = "false",
-     .help = "the cell has the bytes of the pixels themselves, [y, x, channel], as "
-             "tf.io.decode_raw reads them; otherwise it is a JPEG or PNG file"},
+    FIELD_OF("source", STRING, struct column_source, cell, .fallback = "null",
+             .help = "the cell it reads; null: the cell of the same name"),
+    FIELD_OF(
+        "size", INTS, struct attributes, size, .min = 1, .max = SIDE_MAX, .count_min = 1,
+        .count_max = 2,
+        .help =
+            "size that nodes read, [y, x] or one number for both: the column has the shape [y, x, "
+            "channels], with values from 0 to 255"),
+    FIELD_OF("channels", INT, struct attributes, channels, .fallback = "3", .min = 1, .max = 3,
+             .help = "3: red, green, blue; 1: grey"),
+    FIELD_OF(
+        "resize", ENUM, struct attributes, resize, .fallback = "\"none\"", .choices = fits,
+        .help = "how images of other sizes are resized, bilinearly: stretch: to exactly this size; "
+                "crop: keeping proportions, then the middle is cut out; none: they are an error"),
+    FIELD_OF("raw", BOOL, struct attributes, raw, .fallback = "false",
+             .help = "the cell has the bytes of the pixels themselves, [y, x, channel], as "
+                     "tf.io.decode_raw reads them; otherwise it is a JPEG or PNG file"),
     {0},
 };
 

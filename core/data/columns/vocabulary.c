@@ -18,28 +18,15 @@ struct attributes {
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
-    {.name = "words",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct attributes, words),
-     .fallback = "[]",
-     .group = "words",
-     .group_is_required = true,
-     .help = "the words; the first has id 0"},
-    {.name = "file",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct attributes, file),
-     .fallback = "null",
-     .group = "words",
-     .group_is_required = true,
-     .may_differ = true,
-     .help = "file with one entry per line, plain or compressed, instead of the list"},
-    {.name = "oov_buckets",
-     .type = FIELD_INT,
-     .offset = offsetof(struct attributes, oov_buckets),
-     .fallback = "0",
-     .max = 0x1p53,
-     .help = "extra ids after those of the words, to which unknown words are hashed; 0: unknown "
-             "words are ignored"},
+    FIELD_OF("words", STRINGS, struct attributes, words, .fallback = "[]", .group = "words",
+             .group_is_required = true, .help = "the words; the first has id 0"),
+    FIELD_OF("file", STRING, struct attributes, file, .fallback = "null", .group = "words",
+             .group_is_required = true, .may_differ = true,
+             .help = "file with one entry per line, plain or compressed, instead of the list"),
+    FIELD_OF(
+        "oov_buckets", INT, struct attributes, oov_buckets, .fallback = "0", .max = 0x1p53,
+        .help = "extra ids after those of the words, to which unknown words are hashed; 0: unknown "
+                "words are ignored"),
     {0},
 };
 

@@ -418,53 +418,36 @@ static err read_csv(const void *attributes, const struct format_context *context
 }
 
 static const struct field fields[] = {
-    {.name = "file",
-     .type = FIELD_FILES,
-     .offset = offsetof(struct csv_attributes, file),
-     .may_differ = true,
-     .help = "CSV files, plain or compressed: a file, a list, a pattern, or @ and a file of names"},
-    {.name = "label",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct csv_attributes, label),
-     .fallback = "null",
-     .help = "column of the label: its name, or its index from 0 (-1: the last); null: where "
-             "\"labels\" are listed, of which one alone may have a threshold, a scale or one_hot"},
+    FIELD_OF(
+        "file", FILES, struct csv_attributes, file, .may_differ = true,
+        .help =
+            "CSV files, plain or compressed: a file, a list, a pattern, or @ and a file of names"),
+    FIELD_OF(
+        "label", JSON, struct csv_attributes, label, .fallback = "null",
+        .help =
+            "column of the label: its name, or its index from 0 (-1: the last); null: where "
+            "\"labels\" are listed, of which one alone may have a threshold, a scale or one_hot"),
     LABELS_FIELD(csv_attributes),
     LABEL_FIELDS(csv_attributes),
-    {.name = "columns",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct csv_attributes, columns),
-     .fallback = "null",
-     .help = "feature columns, by name or index; null: all but the label and those of except"},
-    {.name = "except",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct csv_attributes, except),
-     .fallback = "null",
-     .help = "columns that are not features, by name or index: row numbers, names, dates"},
-    {.name = "header",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct csv_attributes, header),
-     .fallback = "true",
-     .help = "the first line names the columns"},
-    {.name = "names",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct csv_attributes, names),
-     .fallback = "[]",
-     .count_max = CELLS_MAX,
-     .help = "column names, if there is no header or to override it"},
-    {.name = "delimiter",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct csv_attributes, delimiter),
-     .fallback = "\",\"",
-     .may_differ = true,
-     .help = "separator between cells, of one or more characters: \"::\"; \\t is a tab"},
-    {.name = "missing",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct csv_attributes, missing),
-     .fallback = "null",
-     .help = "number used for cells that are empty, ?, NA, nan, NULL, None, N/A or \\N (null: such "
-             "a cell is an error); beside data.columns: list of words that count as empty, such as "
-             "[\"NA\", \"NULL\"]"},
+    FIELD_OF("columns", JSON, struct csv_attributes, columns, .fallback = "null",
+             .help =
+                 "feature columns, by name or index; null: all but the label and those of except"),
+    FIELD_OF("except", JSON, struct csv_attributes, except, .fallback = "null",
+             .help = "columns that are not features, by name or index: row numbers, names, dates"),
+    FIELD_OF("header", BOOL, struct csv_attributes, header, .fallback = "true",
+             .help = "the first line names the columns"),
+    FIELD_OF("names", STRINGS, struct csv_attributes, names, .fallback = "[]",
+             .count_max = CELLS_MAX,
+             .help = "column names, if there is no header or to override it"),
+    FIELD_OF("delimiter", STRING, struct csv_attributes, delimiter, .fallback = "\",\"",
+             .may_differ = true,
+             .help = "separator between cells, of one or more characters: \"::\"; \\t is a tab"),
+    FIELD_OF(
+        "missing", JSON, struct csv_attributes, missing, .fallback = "null",
+        .help =
+            "number used for cells that are empty, ?, NA, nan, NULL, None, N/A or \\N (null: such "
+            "a cell is an error); beside data.columns: list of words that count as empty, such as "
+            "[\"NA\", \"NULL\"]"),
     {0},
 };
 

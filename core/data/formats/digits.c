@@ -183,24 +183,12 @@ static err open_digits(const void *attributes, const struct format_context *cont
 }
 
 static const struct field fields[] = {
-    {.name = "rows",
-     .type = FIELD_INT,
-     .offset = offsetof(struct digits_attributes, rows),
-     .fallback = "60000",
-     .min = 1,
-     .max = 1 << 30,
-     .help = "number of images"},
-    {.name = "split",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct digits_attributes, split),
-     .fallback = "\"train\"",
-     .choices = splits,
-     .help = "which of two disjoint sets of images"},
-    {.name = "seed",
-     .type = FIELD_INT,
-     .offset = offsetof(struct digits_attributes, seed),
-     .fallback = "0",
-     .help = "added to the seed of the run"},
+    FIELD_OF("rows", INT, struct digits_attributes, rows, .fallback = "60000", .min = 1,
+             .max = 1 << 30, .help = "number of images"),
+    FIELD_OF("split", ENUM, struct digits_attributes, split, .fallback = "\"train\"",
+             .choices = splits, .help = "which of two disjoint sets of images"),
+    FIELD_OF("seed", INT, struct digits_attributes, seed, .fallback = "0",
+             .help = "added to the seed of the run"),
     {0},
 };
 

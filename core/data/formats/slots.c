@@ -118,11 +118,8 @@ static err read_slots(const void *attributes, const struct format_context *conte
 
 static const struct field fields[] = {
     NAMED_FIELDS("files of lines of slot:value pairs, plain or packed"),
-    {.name = "value_first",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct attributes, value_first),
-     .fallback = "false",
-     .help = "the pairs are value:slot"},
+    FIELD_OF("value_first", BOOL, struct attributes, value_first, .fallback = "false",
+             .help = "the pairs are value:slot"),
     {0},
 };
 

@@ -86,32 +86,23 @@ static const char *const failure_names[] = {
     [FAILURE_WARNS] = "warn", [FAILURE_STOPS] = "stop", NULL};
 
 static const struct field fields[] = {
-    {.name = "at",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct command, at),
-     .count_min = 1,
-     .count_max = MOMENTS,
-     .help = "when: start, checkpoint, evaluation, end; while it runs 8 more wait, of which the "
-             "oldest of a kind makes room, with a warning; the end always waits"},
-    {.name = "command",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct command, command),
-     .help = "command for sh -c; its environment has DTRAIN_EVENT, DTRAIN_STEP, DTRAIN_CHECKPOINT, "
-             "DTRAIN_LOSS, DTRAIN_METRIC_<NAME>, DTRAIN_SPEC_NAME and DTRAIN_CODE"},
-    {.name = "timeout_secs",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct command, timeout_secs),
-     .fallback = "60",
-     .min = 0.001,
-     .max = 86400,
-     .help = "seconds after which the command is killed"},
-    {.name = "on_failure",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct command, on_failure),
-     .fallback = "\"warn\"",
-     .choices = failure_names,
-     .help = "what a non-zero exit code or a timeout means: a warning, or the end of the job with "
-             "an error"},
+    FIELD_OF(
+        "at", STRINGS, struct command, at, .count_min = 1, .count_max = MOMENTS,
+        .help = "when: start, checkpoint, evaluation, end; while it runs 8 more wait, of which the "
+                "oldest of a kind makes room, with a warning; the end always waits"),
+    FIELD_OF(
+        "command", STRING, struct command, command,
+        .help =
+            "command for sh -c; its environment has DTRAIN_EVENT, DTRAIN_STEP, DTRAIN_CHECKPOINT, "
+            "DTRAIN_LOSS, DTRAIN_METRIC_<NAME>, DTRAIN_SPEC_NAME and DTRAIN_CODE"),
+    FIELD_OF("timeout_secs", FLOAT, struct command, timeout_secs, .fallback = "60", .min = 0.001,
+             .max = 86400, .help = "seconds after which the command is killed"),
+    FIELD_OF(
+        "on_failure", ENUM, struct command, on_failure, .fallback = "\"warn\"",
+        .choices = failure_names,
+        .help =
+            "what a non-zero exit code or a timeout means: a warning, or the end of the job with "
+            "an error"),
     {0},
 };
 

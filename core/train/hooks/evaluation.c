@@ -36,20 +36,10 @@ struct state {
 };
 
 static const struct field fields[] = {
-    {.name = "every_n_steps",
-     .type = FIELD_INT,
-     .offset = offsetof(struct evaluation_attributes, every_n_steps),
-     .fallback = "0",
-     .min = 0,
-     .max = STEPS_MAX,
-     .help = "global steps between two evaluations"},
-    {.name = "every_n_secs",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct evaluation_attributes, every_n_secs),
-     .fallback = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "seconds between two evaluations"},
+    FIELD_OF("every_n_steps", INT, struct evaluation_attributes, every_n_steps, .fallback = "0",
+             .min = 0, .max = STEPS_MAX, .help = "global steps between two evaluations"),
+    FIELD_OF("every_n_secs", FLOAT, struct evaluation_attributes, every_n_secs, .fallback = "0",
+             .min = 0, .max = 1e9, .help = "seconds between two evaluations"),
     {0},
 };
 

@@ -31,10 +31,8 @@ struct state {
 };
 
 static const struct field fields[] = {
-    {.name = "path",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct final_evaluation, path),
-     .help = "the file, relative to the folder in which dtrain was started"},
+    FIELD_OF("path", STRING, struct final_evaluation, path,
+             .help = "the file, relative to the folder in which dtrain was started"),
     {0},
 };
 

@@ -11,12 +11,9 @@ struct global_step_waiter {
 };
 
 static const struct field fields[] = {
-    {.name = "wait_until_step",
-     .type = FIELD_INT,
-     .offset = offsetof(struct global_step_waiter, wait_until_step),
-     .min = 0,
-     .max = STEPS_MAX,
-     .help = "the global step that the other workers must have reached; 0: no waiting"},
+    FIELD_OF("wait_until_step", INT, struct global_step_waiter, wait_until_step, .min = 0,
+             .max = STEPS_MAX,
+             .help = "the global step that the other workers must have reached; 0: no waiting"),
     {0},
 };
 

@@ -35,32 +35,16 @@ struct state {
 enum { LINE_MAX_BYTES = 2048, NUMBER_MAX_BYTES = 32 };
 
 static const struct field fields[] = {
-    {.name = "values",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct logging, values),
-     .fallback = "[]",
-     .count_max = HOOK_VALUES_MAX,
-     .help = "global_step, gradient_norm, learning_rate, loss, push_seconds, staleness, or a "
-             "metric; none: all of them"},
-    {.name = "every_n_iter",
-     .type = FIELD_INT,
-     .offset = offsetof(struct logging, every_n_iter),
-     .fallback = "0",
-     .min = 0,
-     .max = STEPS_MAX,
-     .help = "steps of this worker between two lines"},
-    {.name = "every_n_secs",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct logging, every_n_secs),
-     .fallback = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "seconds between two lines"},
-    {.name = "at_end",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct logging, at_end),
-     .fallback = "false",
-     .help = "log a line at the end, with the values of this worker's last step"},
+    FIELD_OF(
+        "values", STRINGS, struct logging, values, .fallback = "[]", .count_max = HOOK_VALUES_MAX,
+        .help = "global_step, gradient_norm, learning_rate, loss, push_seconds, staleness, or a "
+                "metric; none: all of them"),
+    FIELD_OF("every_n_iter", INT, struct logging, every_n_iter, .fallback = "0", .min = 0,
+             .max = STEPS_MAX, .help = "steps of this worker between two lines"),
+    FIELD_OF("every_n_secs", FLOAT, struct logging, every_n_secs, .fallback = "0", .min = 0,
+             .max = 1e9, .help = "seconds between two lines"),
+    FIELD_OF("at_end", BOOL, struct logging, at_end, .fallback = "false",
+             .help = "log a line at the end, with the values of this worker's last step"),
     {0},
 };
 

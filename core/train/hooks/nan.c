@@ -18,12 +18,9 @@ struct state {
 };
 
 static const struct field fields[] = {
-    {.name = "fail_on_nan_loss",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct nan, fail_on_nan_loss),
-     .fallback = "true",
-     .help = "false: a loss that is NaN or infinite ends training as if the last step were "
-             "reached"},
+    FIELD_OF("fail_on_nan_loss", BOOL, struct nan, fail_on_nan_loss, .fallback = "true",
+             .help = "false: a loss that is NaN or infinite ends training as if the last step were "
+                     "reached"),
     {0},
 };
 

@@ -29,21 +29,13 @@ struct state {
 };
 
 static const struct field fields[] = {
-    {.name = "every_n_steps",
-     .type = FIELD_INT,
-     .offset = offsetof(struct step_counter, every_n_steps),
-     .fallback = "0",
-     .min = 0,
-     .max = STEPS_MAX,
-     .help = "global steps between two measurements, 100 where neither this nor every_n_secs is "
-             "given"},
-    {.name = "every_n_secs",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct step_counter, every_n_secs),
-     .fallback = "0",
-     .min = 0,
-     .max = 1e9,
-     .help = "seconds between two measurements"},
+    FIELD_OF(
+        "every_n_steps", INT, struct step_counter, every_n_steps, .fallback = "0", .min = 0,
+        .max = STEPS_MAX,
+        .help = "global steps between two measurements, 100 where neither this nor every_n_secs is "
+                "given"),
+    FIELD_OF("every_n_secs", FLOAT, struct step_counter, every_n_secs, .fallback = "0", .min = 0,
+             .max = 1e9, .help = "seconds between two measurements"),
     {0},
 };
 

@@ -19,13 +19,10 @@ struct state {
 };
 
 static const struct field fields[] = {
-    {.name = "secs",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct time_limit, secs),
-     .min = 0.001,
-     .max = 1e9,
-     .help = "seconds from the chief's first step to its last; saving and evaluating at the end "
-             "come on top"},
+    FIELD_OF(
+        "secs", FLOAT, struct time_limit, secs, .min = 0.001, .max = 1e9,
+        .help = "seconds from the chief's first step to its last; saving and evaluating at the end "
+                "come on top"),
     {0},
 };
 

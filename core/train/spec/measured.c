@@ -32,20 +32,10 @@ struct kept {
 };
 
 static const struct field standard_fields[] = {
-    {.name = "name",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct standard, name),
-     .help = "of the column"},
-    {.name = "mean",
-     .type = FIELD_FLOATS,
-     .offset = offsetof(struct standard, mean),
-     .help = "of each of its numbers"},
-    {.name = "deviation",
-     .type = FIELD_FLOATS,
-     .offset = offsetof(struct standard, deviation),
-     .min = DBL_MIN,
-     .max = DBL_MAX,
-     .help = "of each of its numbers"},
+    FIELD_OF("name", STRING, struct standard, name, .help = "of the column"),
+    FIELD_OF("mean", FLOATS, struct standard, mean, .help = "of each of its numbers"),
+    FIELD_OF("deviation", FLOATS, struct standard, deviation, .min = DBL_MIN, .max = DBL_MAX,
+             .help = "of each of its numbers"),
     {0},
 };
 
@@ -53,22 +43,11 @@ static const struct object standard_object = {"standard", "what a column is stan
                                               standard_fields, sizeof(struct standard)};
 
 static const struct field kept_fields[] = {
-    {.name = "classes",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct kept, classes),
-     .fallback = "[]",
-     .help = "the words that labels are"},
-    {.name = "columns",
-     .type = FIELD_OBJECTS,
-     .offset = offsetof(struct kept, columns),
-     .fallback = "[]",
-     .object = &standard_object,
-     .help = "all that are standardized"},
-    {.name = "features",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct kept, features),
-     .fallback = "null",
-     .help = "what they mean"},
+    FIELD_OF("classes", STRINGS, struct kept, classes, .fallback = "[]",
+             .help = "the words that labels are"),
+    FIELD_OF("columns", OBJECTS, struct kept, columns, .fallback = "[]", .object = &standard_object,
+             .help = "all that are standardized"),
+    FIELD_OF("features", JSON, struct kept, features, .fallback = "null", .help = "what they mean"),
     {0},
 };
 

@@ -28,32 +28,16 @@ struct mlp {
 };
 
 static const struct field mlp_fields[] = {
-    {.name = "units",
-     .type = FIELD_INTS,
-     .offset = offsetof(struct mlp, units),
-     .min = 1,
-     .max = UNITS_MAX,
-     .count_min = 1,
-     .count_max = LAYERS_MAX,
-     .help = "outputs per example of each layer: [256, 128]"},
-    {.name = "dropout",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct mlp, dropout),
-     .fallback = "0",
-     .max = 0.999999,
-     .help = "fraction of the outputs of every layer to drop in training; 0: none"},
-    {.name = "batch_normalization",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct mlp, normalizes),
-     .fallback = "false",
-     .help = "behind every layer and its dropout, with momentum 0.999 (as TensorFlow's DNN "
-             "estimators): NAME/batch_normalization_0 ..."},
-    {.name = "activation",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct mlp, layer.activation),
-     .fallback = "\"relu\"",
-     .choices = activation_names,
-     .help = "activation applied to the outputs of every layer"},
+    FIELD_OF("units", INTS, struct mlp, units, .min = 1, .max = UNITS_MAX, .count_min = 1,
+             .count_max = LAYERS_MAX, .help = "outputs per example of each layer: [256, 128]"),
+    FIELD_OF("dropout", FLOAT, struct mlp, dropout, .fallback = "0", .max = 0.999999,
+             .help = "fraction of the outputs of every layer to drop in training; 0: none"),
+    FIELD_OF("batch_normalization", BOOL, struct mlp, normalizes, .fallback = "false",
+             .help = "behind every layer and its dropout, with momentum 0.999 (as TensorFlow's DNN "
+                     "estimators): NAME/batch_normalization_0 ..."),
+    FIELD_OF("activation", ENUM, struct mlp, layer.activation, .fallback = "\"relu\"",
+             .choices = activation_names,
+             .help = "activation applied to the outputs of every layer"),
     LAYER_LINEAR_FIELDS,
     {0},
 };
@@ -70,35 +54,24 @@ struct repeat {
 };
 
 static const struct field repeat_fields[] = {
-    {.name = "repeat",
-     .type = FIELD_INT,
-     .offset = offsetof(struct repeat, times),
-     .min = 1,
-     .max = NODES_MAX,
-     .help = "number of repetitions, each of which reads the previous one"},
-    {.name = "block",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct repeat, block),
-     .help = "list of nodes, the last of which is the output; \"input\" among their inputs names "
-             "the block's input"},
-    {.name = "name",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct repeat, name),
-     .fallback = "null",
-     .help = "nodes are called NAME/block_0/..., NAME/block_1/...; default: repeat, with _1, _2 "
-             "... if that is taken"},
-    {.name = "inputs",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct repeat, inputs),
-     .fallback = "[]",
-     .count_max = INPUTS_MAX,
-     .help = "inputs of the first repetition; default: the previous node"},
-    {.name = "weights_of",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct repeat, weights_of),
-     .fallback = "null",
-     .help = "an earlier repeat of the same block with which each node shares its variables; null: "
-             "separate variables"},
+    FIELD_OF("repeat", INT, struct repeat, times, .min = 1, .max = NODES_MAX,
+             .help = "number of repetitions, each of which reads the previous one"),
+    FIELD_OF(
+        "block", JSON, struct repeat, block,
+        .help =
+            "list of nodes, the last of which is the output; \"input\" among their inputs names "
+            "the block's input"),
+    FIELD_OF(
+        "name", STRING, struct repeat, name, .fallback = "null",
+        .help = "nodes are called NAME/block_0/..., NAME/block_1/...; default: repeat, with _1, _2 "
+                "... if that is taken"),
+    FIELD_OF("inputs", STRINGS, struct repeat, inputs, .fallback = "[]", .count_max = INPUTS_MAX,
+             .help = "inputs of the first repetition; default: the previous node"),
+    FIELD_OF(
+        "weights_of", STRING, struct repeat, weights_of, .fallback = "null",
+        .help =
+            "an earlier repeat of the same block with which each node shares its variables; null: "
+            "separate variables"),
     {0},
 };
 
@@ -111,17 +84,16 @@ struct block {
 };
 
 static const struct field block_fields[] = {
-    {.name = "parameters",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct block, parameters),
-     .fallback = "[]",
-     .help = "names of the values that a node using the block must give, beside name and inputs: "
-             "\"$filters\" in the block stands for its \"filters\""},
-    {.name = "nodes",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct block, nodes),
-     .help = "list of nodes, the last of which is the output; \"input\" among their inputs names "
-             "the block's input. They are called NAME/..."},
+    FIELD_OF(
+        "parameters", STRINGS, struct block, parameters, .fallback = "[]",
+        .help =
+            "names of the values that a node using the block must give, beside name and inputs: "
+            "\"$filters\" in the block stands for its \"filters\""),
+    FIELD_OF(
+        "nodes", JSON, struct block, nodes,
+        .help =
+            "list of nodes, the last of which is the output; \"input\" among their inputs names "
+            "the block's input. They are called NAME/..."),
     {0},
 };
 

@@ -20,118 +20,64 @@ const char *const precision_names[] = {
     [PRECISION_FLOAT32] = "float32", [PRECISION_TF32] = "tf32", [PRECISION_BF16] = "bf16", NULL};
 
 static const struct field spec_fields[] = {
-    {.name = "name",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct spec, name),
-     .fallback = "\"model\"",
-     .may_differ = true,
-     .help = "name of the run in messages"},
-    {.name = "seed",
-     .type = FIELD_INT,
-     .offset = offsetof(struct spec, seed),
-     .fallback = "1",
-     .min = 0,
-     .max = 999999999999999, /* every JSON program keeps it exactly */
-     .help = "seed of initial values, shuffling and dropout; the same seed gives the same run"},
-    {.name = "define",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct spec, definitions),
-     .fallback = "null",
-     .help = "an object of values that other places use by name: \"$dim\" is what {\"dim\": 16} "
-             "has; --set define.dim=32 changes all of them"},
-    {.name = "blocks",
-     .type = FIELD_JSON,
-     .offset = offsetof(struct spec, blocks),
-     .fallback = "null",
-     .help = "an object of blocks of nodes: {\"residual\": {\"parameters\": [\"filters\"], "
-             "\"nodes\": [...]}} makes residual an op (dtrain help block)"},
-    {.name = "data",
-     .type = FIELD_OBJECT,
-     .offset = offsetof(struct spec, data),
-     .object = &data_spec_object,
-     .help = "training and evaluation data"},
-    {.name = "model",
-     .type = FIELD_VARIANTS,
-     .offset = offsetof(struct spec, model.nodes),
-     .count_min = 1,
-     .count_max = NODES_MAX,
-     .object = &node_spec_object,
-     .kinds = &node_kinds,
-     .help = "the nodes of the model; each reads the previous one unless it names its inputs; the "
-             "last makes the predictions. {\"repeat\": 3, \"block\": [...]} is nodes three times "
-             "(dtrain help repeat)"},
-    {.name = "loss",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct spec, model.loss),
-     .fallback = "null",
-     .object = &loss_spec_object,
-     .kinds = &loss_kinds,
-     .group = "objective",
-     .group_is_required = true,
-     .help = "the objective that training minimizes"},
-    {.name = "heads",
-     .type = FIELD_OBJECTS,
-     .offset = offsetof(struct spec, model.heads),
-     .fallback = "[]",
-     .count_max = HEADS_MAX,
-     .object = &head_spec_object,
-     .group = "objective",
-     .group_is_required = true,
-     .help = "several outputs instead of one, each with its label, loss and metrics; training "
-             "minimizes the sum of their losses, each times its weight"},
-    {.name = "metrics",
-     .type = FIELD_VARIANTS,
-     .offset = offsetof(struct spec, model.metrics),
-     .fallback = "[]",
-     .count_max = METRICS_MAX,
-     .kinds = &metric_kinds,
-     .help = "metrics reported beside the loss; heads have their own"},
-    {.name = "optimizer",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct spec, optimizer),
-     .fallback = "null",
-     .object = &optimizer_spec_object,
-     .kinds = &optimizer_kinds,
-     .group = "optimizer",
-     .group_is_required = true,
-     .help = "how gradients change the variables"},
-    {.name = "optimizers",
-     .type = FIELD_VARIANTS,
-     .offset = offsetof(struct spec, optimizer_list),
-     .fallback = "[]",
-     .count_max = OPTIMIZERS_MAX,
-     .object = &optimizer_spec_object,
-     .kinds = &optimizer_kinds,
-     .group = "optimizer",
-     .group_is_required = true,
-     .help =
-         "several optimizers instead of one, each for the variables that its \"match\" selects"},
-    {.name = "placement",
-     .type = FIELD_OBJECT,
-     .offset = offsetof(struct spec, placement),
-     .fallback = "{}",
-     .object = &placement_spec_object,
-     .help = "placement: which ps task holds which variable"},
-    {.name = "train",
-     .type = FIELD_OBJECT,
-     .offset = offsetof(struct spec, train),
-     .object = &train_spec_object,
-     .help = "length and mode of training, checkpoints, summaries, hooks"},
-    {.name = "device",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct spec, device),
-     .fallback = "\"auto\"",
-     .may_differ = true,
-     .help = "device that workers compute on: cpu; gpu or gpu:N (an error if there is none); auto: "
-             "a GPU if there is a working one. A ps keeps its variables in the CPU's memory"},
-    {.name = "precision",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct spec, precision),
-     .fallback = "\"float32\"",
-     .choices = precision_names,
-     .help = "type to which the inputs of large matrix products and convolutions are rounded: tf32 "
-             "keeps 10 bits of mantissa (GPUs only), bf16 7 (GPUs, and CPUs with AMX); elsewhere "
-             "they stay float32. Sums and variables are always float32"},
+    FIELD_OF("name", STRING, struct spec, name, .fallback = "\"model\"", .may_differ = true,
+             .help = "name of the run in messages"),
+    FIELD_OF("seed", INT, struct spec, seed, .fallback = "1", .min = 0, .max = 999999999999999,
+             /* every JSON program keeps it exactly */ .help =
+                 "seed of initial values, shuffling and dropout; the same seed gives the same run"),
+    FIELD_OF(
+        "define", JSON, struct spec, definitions, .fallback = "null",
+        .help = "an object of values that other places use by name: \"$dim\" is what {\"dim\": 16} "
+                "has; --set define.dim=32 changes all of them"),
+    FIELD_OF("blocks", JSON, struct spec, blocks, .fallback = "null",
+             .help = "an object of blocks of nodes: {\"residual\": {\"parameters\": [\"filters\"], "
+                     "\"nodes\": [...]}} makes residual an op (dtrain help block)"),
+    FIELD_OF("data", OBJECT, struct spec, data, .object = &data_spec_object,
+             .help = "training and evaluation data"),
+    FIELD_OF(
+        "model", VARIANTS, struct spec, model.nodes, .count_min = 1, .count_max = NODES_MAX,
+        .object = &node_spec_object, .kinds = &node_kinds,
+        .help =
+            "the nodes of the model; each reads the previous one unless it names its inputs; the "
+            "last makes the predictions. {\"repeat\": 3, \"block\": [...]} is nodes three times "
+            "(dtrain help repeat)"),
+    FIELD_OF("loss", VARIANT, struct spec, model.loss, .fallback = "null",
+             .object = &loss_spec_object, .kinds = &loss_kinds, .group = "objective",
+             .group_is_required = true, .help = "the objective that training minimizes"),
+    FIELD_OF("heads", OBJECTS, struct spec, model.heads, .fallback = "[]", .count_max = HEADS_MAX,
+             .object = &head_spec_object, .group = "objective", .group_is_required = true,
+             .help =
+                 "several outputs instead of one, each with its label, loss and metrics; training "
+                 "minimizes the sum of their losses, each times its weight"),
+    FIELD_OF("metrics", VARIANTS, struct spec, model.metrics, .fallback = "[]",
+             .count_max = METRICS_MAX, .kinds = &metric_kinds,
+             .help = "metrics reported beside the loss; heads have their own"),
+    FIELD_OF("optimizer", VARIANT, struct spec, optimizer, .fallback = "null",
+             .object = &optimizer_spec_object, .kinds = &optimizer_kinds, .group = "optimizer",
+             .group_is_required = true, .help = "how gradients change the variables"),
+    FIELD_OF(
+        "optimizers", VARIANTS, struct spec, optimizer_list, .fallback = "[]",
+        .count_max = OPTIMIZERS_MAX, .object = &optimizer_spec_object, .kinds = &optimizer_kinds,
+        .group = "optimizer", .group_is_required = true,
+        .help =
+            "several optimizers instead of one, each for the variables that its \"match\" selects"),
+    FIELD_OF("placement", OBJECT, struct spec, placement, .fallback = "{}",
+             .object = &placement_spec_object,
+             .help = "placement: which ps task holds which variable"),
+    FIELD_OF("train", OBJECT, struct spec, train, .object = &train_spec_object,
+             .help = "length and mode of training, checkpoints, summaries, hooks"),
+    FIELD_OF(
+        "device", STRING, struct spec, device, .fallback = "\"auto\"", .may_differ = true,
+        .help =
+            "device that workers compute on: cpu; gpu or gpu:N (an error if there is none); auto: "
+            "a GPU if there is a working one. A ps keeps its variables in the CPU's memory"),
+    FIELD_OF(
+        "precision", ENUM, struct spec, precision, .fallback = "\"float32\"",
+        .choices = precision_names,
+        .help =
+            "type to which the inputs of large matrix products and convolutions are rounded: tf32 "
+            "keeps 10 bits of mantissa (GPUs only), bf16 7 (GPUs, and CPUs with AMX); elsewhere "
+            "they stay float32. Sums and variables are always float32"),
     {0},
 };
 

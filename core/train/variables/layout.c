@@ -23,16 +23,10 @@ static const char *const partition_strategy_names[] = {
     [PARTITION_DIV] = "div", [PARTITION_MOD] = "mod", NULL};
 
 static const struct field pin_fields[] = {
-    {.name = "match",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct pin, match),
-     .help = "a variable's name, or a pattern such as \"conv*/kernel\""},
-    {.name = "ps",
-     .type = FIELD_INT,
-     .offset = offsetof(struct pin, ps),
-     .min = 0,
-     .max = PS_MAX - 1,
-     .help = "index of the ps task for the matching variables"},
+    FIELD_OF("match", STRING, struct pin, match,
+             .help = "a variable's name, or a pattern such as \"conv*/kernel\""),
+    FIELD_OF("ps", INT, struct pin, ps, .min = 0, .max = PS_MAX - 1,
+             .help = "index of the ps task for the matching variables"),
     {0},
 };
 
@@ -42,33 +36,24 @@ static const struct object pin_object = {.name = "pin",
                                          .size = sizeof(struct pin)};
 
 static const struct field placement_fields[] = {
-    {.name = "strategy",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct placement_spec, strategy),
-     .fallback = "\"round_robin\"",
-     .choices = strategy_names,
-     .help = "round_robin: variables in model order, each to the next ps; greedy: each to the ps "
-             "with the fewest bytes so far"},
-    {.name = "pins",
-     .type = FIELD_OBJECTS,
-     .offset = offsetof(struct placement_spec, pins),
-     .fallback = "[]",
-     .object = &pin_object,
-     .help = "variables pinned to a ps; the first matching pin is used"},
-    {.name = "partitioner",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct placement_spec, partitioner),
-     .fallback = "null",
-     .kinds = &partitioner_kinds,
-     .help = "splits variables into parts that are placed separately; null: balanced if that "
-             "lightens the most loaded link between hosts, else none"},
-    {.name = "partition_strategy",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct placement_spec, partition_strategy),
-     .fallback = "\"div\"",
-     .choices = partition_strategy_names,
-     .help = "how the rows of a table are divided among its n parts: div: contiguous ranges of "
-             "ids; mod: id i is row i / n of part i mod n"},
+    FIELD_OF(
+        "strategy", ENUM, struct placement_spec, strategy, .fallback = "\"round_robin\"",
+        .choices = strategy_names,
+        .help =
+            "round_robin: variables in model order, each to the next ps; greedy: each to the ps "
+            "with the fewest bytes so far"),
+    FIELD_OF("pins", OBJECTS, struct placement_spec, pins, .fallback = "[]", .object = &pin_object,
+             .help = "variables pinned to a ps; the first matching pin is used"),
+    FIELD_OF("partitioner", VARIANT, struct placement_spec, partitioner, .fallback = "null",
+             .kinds = &partitioner_kinds,
+             .help =
+                 "splits variables into parts that are placed separately; null: balanced if that "
+                 "lightens the most loaded link between hosts, else none"),
+    FIELD_OF("partition_strategy", ENUM, struct placement_spec, partition_strategy,
+             .fallback = "\"div\"", .choices = partition_strategy_names,
+             .help =
+                 "how the rows of a table are divided among its n parts: div: contiguous ranges of "
+                 "ids; mod: id i is row i / n of part i mod n"),
     {0},
 };
 

@@ -300,24 +300,15 @@ int64_t sections_moved(const struct section *sections, int count, int64_t floats
 }
 
 static const struct field decay_fields[] = {
-    {.name = "rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct weight_decay, rate),
-     .min = 0,
-     .max = RATE_MAX,
-     .help = "each update first subtracts this fraction of every value, times the learning rate"},
-    {.name = "match",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct weight_decay, match),
-     .fallback = "[\"*\"]",
-     .count_max = PATTERNS_MAX,
-     .help = "patterns of variables that decay"},
-    {.name = "except",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct weight_decay, except),
-     .fallback = "[]",
-     .count_max = PATTERNS_MAX,
-     .help = "patterns of variables that are spared, such as \"*bias\""},
+    FIELD_OF(
+        "rate", FLOAT, struct weight_decay, rate, .min = 0, .max = RATE_MAX,
+        .help =
+            "each update first subtracts this fraction of every value, times the learning rate"),
+    FIELD_OF("match", STRINGS, struct weight_decay, match, .fallback = "[\"*\"]",
+             .count_max = PATTERNS_MAX, .help = "patterns of variables that decay"),
+    FIELD_OF("except", STRINGS, struct weight_decay, except, .fallback = "[]",
+             .count_max = PATTERNS_MAX,
+             .help = "patterns of variables that are spared, such as \"*bias\""),
     {0},
 };
 

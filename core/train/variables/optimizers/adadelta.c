@@ -29,20 +29,11 @@ struct adadelta {
 
 static const struct field fields[] = {
     LEARNING_RATE(struct adadelta, learning_rate, "0.001"),
-    {.name = "rho",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct adadelta, rho),
-     .fallback = "0.95",
-     .min = 0,
-     .max = 1,
-     .help = "decay of the mean squares of gradients and steps"},
-    {.name = "epsilon",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct adadelta, epsilon),
-     .fallback = "1e-8",
-     .min = 1e-30, /* no step would ever be made from a mean square of zero */
-     .max = 1e30,
-     .help = "added to both mean squares under the root"},
+    FIELD_OF("rho", FLOAT, struct adadelta, rho, .fallback = "0.95", .min = 0, .max = 1,
+             .help = "decay of the mean squares of gradients and steps"),
+    FIELD_OF("epsilon", FLOAT, struct adadelta, epsilon, .fallback = "1e-8", .min = 1e-30,
+             /* no step would ever be made from a mean square of zero */ .max = 1e30,
+             .help = "added to both mean squares under the root"),
     {0},
 };
 

@@ -43,29 +43,17 @@ struct ftrl {
 
 static const struct field fields[] = {
     LEARNING_RATE(struct ftrl, learning_rate, NULL),
-    {.name = "learning_rate_power",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct ftrl, learning_rate_power),
-     .fallback = "-0.5",
-     .min = -10,
-     .max = 0,
-     .help = "exponent by which a weight's rate falls with the sum of its squared gradients; 0: "
-             "constant rate"},
-    {.name = "initial_accumulator_value",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct ftrl, initial_accumulator_value),
-     .fallback = "0.1",
-     .min = 0,
-     .max = 1e30,
-     .help = "initial value of the sum of squared gradients"},
+    FIELD_OF(
+        "learning_rate_power", FLOAT, struct ftrl, learning_rate_power, .fallback = "-0.5",
+        .min = -10, .max = 0,
+        .help = "exponent by which a weight's rate falls with the sum of its squared gradients; 0: "
+                "constant rate"),
+    FIELD_OF("initial_accumulator_value", FLOAT, struct ftrl, initial_accumulator_value,
+             .fallback = "0.1", .min = 0, .max = 1e30,
+             .help = "initial value of the sum of squared gradients"),
     PENALTIES(struct ftrl, penalties),
-    {.name = "l2_shrinkage",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct ftrl, l2_shrinkage),
-     .fallback = "0.0",
-     .min = 0,
-     .max = 1e30,
-     .help = "l2 of the loss: added to the gradient (l2 is not)"},
+    FIELD_OF("l2_shrinkage", FLOAT, struct ftrl, l2_shrinkage, .fallback = "0.0", .min = 0,
+             .max = 1e30, .help = "l2 of the loss: added to the gradient (l2 is not)"),
     {0},
 };
 

@@ -12,17 +12,10 @@ RULE(momentum, 1) /* a */
 
 const struct field momentum_fields[] = {
     LEARNING_RATE(struct momentum, learning_rate, NULL),
-    {.name = "momentum",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct momentum, momentum),
-     .min = 0,
-     .max = 1,
-     .help = "decay of the accumulated gradient, usually 0.9"},
-    {.name = "nesterov",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct momentum, nesterov),
-     .fallback = "false",
-     .help = "look one step ahead along the momentum (TensorFlow's use_nesterov)"},
+    FIELD_OF("momentum", FLOAT, struct momentum, momentum, .min = 0, .max = 1,
+             .help = "decay of the accumulated gradient, usually 0.9"),
+    FIELD_OF("nesterov", BOOL, struct momentum, nesterov, .fallback = "false",
+             .help = "look one step ahead along the momentum (TensorFlow's use_nesterov)"),
     {0},
 };
 

@@ -6,12 +6,8 @@ struct constant {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct constant, learning_rate),
-     .min = 0,
-     .max = RATE_MAX,
-     .help = "the rate of every step"},
+    FIELD_OF("learning_rate", FLOAT, struct constant, learning_rate, .min = 0, .max = RATE_MAX,
+             .help = "the rate of every step"),
     {0},
 };
 

@@ -11,22 +11,13 @@ struct cosine {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct cosine, learning_rate),
-     .min = 0,
-     .max = RATE_MAX,
-     .help = "the rate of step 0"},
+    FIELD_OF("learning_rate", FLOAT, struct cosine, learning_rate, .min = 0, .max = RATE_MAX,
+             .help = "the rate of step 0"),
     DURATION_FIELDS("decay_steps", offsetof(struct cosine, decay_steps), "decay_epochs",
                     offsetof(struct cosine, decay_epochs),
                     "the step at which the lowest rate is reached"),
-    {.name = "alpha",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct cosine, alpha),
-     .fallback = "0.0",
-     .min = 0,
-     .max = 1,
-     .help = "the lowest rate, as a share of learning_rate"},
+    FIELD_OF("alpha", FLOAT, struct cosine, alpha, .fallback = "0.0", .min = 0, .max = 1,
+             .help = "the lowest rate, as a share of learning_rate"),
     {0},
 };
 

@@ -12,36 +12,20 @@ struct restarts {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct restarts, learning_rate),
-     .min = 0,
-     .max = RATE_MAX,
-     .help = "the rate of step 0"},
+    FIELD_OF("learning_rate", FLOAT, struct restarts, learning_rate, .min = 0, .max = RATE_MAX,
+             .help = "the rate of step 0"),
     DURATION_FIELDS("first_decay_steps", offsetof(struct restarts, first_decay_steps),
                     "first_decay_epochs", offsetof(struct restarts, first_decay_epochs),
                     "length of the first period"),
-    {.name = "t_mul",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct restarts, t_mul),
-     .fallback = "2.0",
-     .min = 1, /* shorter and shorter periods would end at a step beyond which there is no rate */
-     .max = 1000,
-     .help = "factor by which each period is longer than the previous one"},
-    {.name = "m_mul",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct restarts, m_mul),
-     .fallback = "1.0",
-     .min = 0,
-     .max = 1000,
-     .help = "factor between the first rates of consecutive periods"},
-    {.name = "alpha",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct restarts, alpha),
-     .fallback = "0.0",
-     .min = 0,
-     .max = 1,
-     .help = "the lowest rate, as a share of learning_rate"},
+    FIELD_OF(
+        "t_mul", FLOAT, struct restarts, t_mul, .fallback = "2.0", .min = 1,
+        /* shorter and shorter periods would end at a step beyond which there is no rate */ .max =
+            1000,
+        .help = "factor by which each period is longer than the previous one"),
+    FIELD_OF("m_mul", FLOAT, struct restarts, m_mul, .fallback = "1.0", .min = 0, .max = 1000,
+             .help = "factor between the first rates of consecutive periods"),
+    FIELD_OF("alpha", FLOAT, struct restarts, alpha, .fallback = "0.0", .min = 0, .max = 1,
+             .help = "the lowest rate, as a share of learning_rate"),
     {0},
 };
 

@@ -16,27 +16,14 @@ struct cyclical {
 };
 
 static const struct field fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct cyclical, learning_rate),
-     .min = 0,
-     .max = RATE_MAX,
-     .help = "the rate of step 0, and where every cycle ends"},
-    {.name = "maximal_learning_rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct cyclical, maximal_learning_rate),
-     .min = 0,
-     .max = RATE_MAX,
-     .help = "the rate in the middle of the first cycle"},
+    FIELD_OF("learning_rate", FLOAT, struct cyclical, learning_rate, .min = 0, .max = RATE_MAX,
+             .help = "the rate of step 0, and where every cycle ends"),
+    FIELD_OF("maximal_learning_rate", FLOAT, struct cyclical, maximal_learning_rate, .min = 0,
+             .max = RATE_MAX, .help = "the rate in the middle of the first cycle"),
     DURATION_FIELDS("step_size", offsetof(struct cyclical, step_size), "epoch_size",
                     offsetof(struct cyclical, epoch_size), "steps of half a cycle"),
-    {.name = "gamma",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct cyclical, gamma),
-     .fallback = "1.0",
-     .min = 0,
-     .max = 1,
-     .help = "factor between the heights of consecutive cycles"},
+    FIELD_OF("gamma", FLOAT, struct cyclical, gamma, .fallback = "1.0", .min = 0, .max = 1,
+             .help = "factor between the heights of consecutive cycles"),
     {0},
 };
 

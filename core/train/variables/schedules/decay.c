@@ -4,26 +4,15 @@
 #include <math.h>
 
 const struct field decay_fields[] = {
-    {.name = "learning_rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct decay, learning_rate),
-     .min = 0,
-     .max = RATE_MAX,
-     .help = "the rate of step 0"},
+    FIELD_OF("learning_rate", FLOAT, struct decay, learning_rate, .min = 0, .max = RATE_MAX,
+             .help = "the rate of step 0"),
     DURATION_FIELDS("decay_steps", offsetof(struct decay, decay_steps), "decay_epochs",
                     offsetof(struct decay, decay_epochs),
                     "steps in which the rate decays once by decay_rate"),
-    {.name = "decay_rate",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct decay, decay_rate),
-     .min = 0,
-     .max = RATE_MAX,
-     .help = "decay per decay_steps, see the formula"},
-    {.name = "staircase",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct decay, staircase),
-     .fallback = "false",
-     .help = "decay in steps, once every decay_steps, instead of continuously"},
+    FIELD_OF("decay_rate", FLOAT, struct decay, decay_rate, .min = 0, .max = RATE_MAX,
+             .help = "decay per decay_steps, see the formula"),
+    FIELD_OF("staircase", BOOL, struct decay, staircase, .fallback = "false",
+             .help = "decay in steps, once every decay_steps, instead of continuously"),
     {0},
 };
 

@@ -22,17 +22,11 @@ struct check_flags {
 
 /* Those that a run does not have. */
 static const struct field own_flags[] = {
-    {.name = "graph",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct check_flags, graph),
-     .fallback = "\"none\"",
-     .choices = graph_forms,
-     .help = "print only the model, as a graph for Graphviz (dot) or Mermaid"},
-    {.name = "json",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct check_flags, json),
-     .fallback = "false",
-     .help = "print the plan as one JSON object"},
+    FIELD_OF("graph", ENUM, struct check_flags, graph, .fallback = "\"none\"",
+             .choices = graph_forms,
+             .help = "print only the model, as a graph for Graphviz (dot) or Mermaid"),
+    FIELD_OF("json", BOOL, struct check_flags, json, .fallback = "false",
+             .help = "print the plan as one JSON object"),
     {0},
 };
 static const struct object own_flags_object = {

@@ -116,11 +116,8 @@ struct devices_flags {
 };
 
 static const struct field fields[] = {
-    {.name = "json",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct devices_flags, json),
-     .fallback = "false",
-     .help = "print it as one JSON object"},
+    FIELD_OF("json", BOOL, struct devices_flags, json, .fallback = "false",
+             .help = "print it as one JSON object"),
     {0},
 };
 

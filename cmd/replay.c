@@ -18,25 +18,19 @@ struct replay_flags {
 };
 
 static const struct field own_fields[] = {
-    {.name = "record",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct replay_flags, record),
-     .fallback = "null",
-     .help = "what --record of the run was; its files PATH.ps-0, PATH.ps-1, ... are read here"},
-    {.name = "out",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct replay_flags, out),
-     .fallback = "null",
-     .help = "folder for the checkpoint of the last step, in place of train.checkpoint_dir; where "
-             "the record begins at a later step than 0, it has the checkpoint of that step"},
-    {.name = "to_step",
-     .type = FIELD_INT,
-     .offset = offsetof(struct replay_flags, to_step),
-     .fallback = "0",
-     .max = 0x1p53,
-     .help =
-         "stop at the first step from this one on at which all ps had the same gradients; 0: go "
-         "to the end"},
+    FIELD_OF("record", STRING, struct replay_flags, record, .fallback = "null",
+             .help =
+                 "what --record of the run was; its files PATH.ps-0, PATH.ps-1, ... are read here"),
+    FIELD_OF(
+        "out", STRING, struct replay_flags, out, .fallback = "null",
+        .help =
+            "folder for the checkpoint of the last step, in place of train.checkpoint_dir; where "
+            "the record begins at a later step than 0, it has the checkpoint of that step"),
+    FIELD_OF(
+        "to_step", INT, struct replay_flags, to_step, .fallback = "0", .max = 0x1p53,
+        .help =
+            "stop at the first step from this one on at which all ps had the same gradients; 0: go "
+            "to the end"),
     {0},
 };
 

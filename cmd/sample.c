@@ -23,29 +23,15 @@ struct sample_flags {
 };
 
 static const struct field own_flags[] = {
-    {.name = "prompt",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct sample_flags, prompt),
-     .help = "the text to continue, of characters or words that the model knows"},
-    {.name = "length",
-     .type = FIELD_INT,
-     .offset = offsetof(struct sample_flags, length),
-     .fallback = "500",
-     .min = 1,
-     .max = LENGTH_MAX,
-     .help = "number of characters or words to write"},
-    {.name = "temperature",
-     .type = FIELD_FLOAT,
-     .offset = offsetof(struct sample_flags, temperature),
-     .fallback = "1",
-     .max = 100,
-     .help = "divides the logits: below 1 favours likely tokens; 0: always the most likely one"},
-    {.name = "seed",
-     .type = FIELD_INT,
-     .offset = offsetof(struct sample_flags, seed),
-     .fallback = "1",
-     .max = 0x1p53,
-     .help = "seed of the drawing: the same seed gives the same text"},
+    FIELD_OF("prompt", STRING, struct sample_flags, prompt,
+             .help = "the text to continue, of characters or words that the model knows"),
+    FIELD_OF("length", INT, struct sample_flags, length, .fallback = "500", .min = 1,
+             .max = LENGTH_MAX, .help = "number of characters or words to write"),
+    FIELD_OF(
+        "temperature", FLOAT, struct sample_flags, temperature, .fallback = "1", .max = 100,
+        .help = "divides the logits: below 1 favours likely tokens; 0: always the most likely one"),
+    FIELD_OF("seed", INT, struct sample_flags, seed, .fallback = "1", .max = 0x1p53,
+             .help = "seed of the drawing: the same seed gives the same text"),
     {0},
 };
 

@@ -21,29 +21,19 @@ struct similar_flags {
 };
 
 static const struct field flags[] = {
-    {.name = "count",
-     .type = FIELD_INT,
-     .offset = offsetof(struct similar_flags, count),
-     .fallback = "10",
-     .min = 1,
-     .max = COUNT_MAX,
-     .help = "number of neighbours to print per name"},
-    {.name = "vocabulary",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct similar_flags, vocabulary),
-     .fallback = "null",
-     .help = "vocabulary file, one word per line, id 0 first: name rows by words instead of ids"},
-    {.name = "spec",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct similar_flags, spec),
-     .fallback = "null",
-     .help = "name rows by the words of this spec's text instead"},
-    {.name = "data_dir",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct similar_flags, data_dir),
-     .fallback = "null",
-     .help = "folder that relative paths of the spec's data start from; default: the folder of the "
-             "spec"},
+    FIELD_OF("count", INT, struct similar_flags, count, .fallback = "10", .min = 1,
+             .max = COUNT_MAX, .help = "number of neighbours to print per name"),
+    FIELD_OF(
+        "vocabulary", STRING, struct similar_flags, vocabulary, .fallback = "null",
+        .help =
+            "vocabulary file, one word per line, id 0 first: name rows by words instead of ids"),
+    FIELD_OF("spec", STRING, struct similar_flags, spec, .fallback = "null",
+             .help = "name rows by the words of this spec's text instead"),
+    FIELD_OF(
+        "data_dir", STRING, struct similar_flags, data_dir, .fallback = "null",
+        .help =
+            "folder that relative paths of the spec's data start from; default: the folder of the "
+            "spec"),
     {0},
 };
 

@@ -13,25 +13,17 @@ struct doctor_flags {
 };
 
 static const struct field own_fields[] = {
-    {.name = "json",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct doctor_flags, json),
-     .fallback = "false",
-     .help = "print one JSON object instead: findings, each with health, subject, text and advice"},
-    {.name = "answer_timeout",
-     .type = FIELD_SECONDS,
-     .offset = offsetof(struct doctor_flags, answer_ms),
-     .fallback = "5",
-     .min = 0.1,
-     .max = 600,
-     .help = "total seconds to wait for answers of the other tasks' hosts"},
-    {.name = "links",
-     .type = FIELD_SECONDS,
-     .offset = offsetof(struct doctor_flags, links_ms),
-     .fallback = "0",
-     .max = 3600,
-     .help = "seconds to measure the links between the hosts, with doctor started for all tasks of "
-             "the job at once, before the job begins; 0: do not measure"},
+    FIELD_OF(
+        "json", BOOL, struct doctor_flags, json, .fallback = "false",
+        .help =
+            "print one JSON object instead: findings, each with health, subject, text and advice"),
+    FIELD_OF("answer_timeout", SECONDS, struct doctor_flags, answer_ms, .fallback = "5", .min = 0.1,
+             .max = 600, .help = "total seconds to wait for answers of the other tasks' hosts"),
+    FIELD_OF(
+        "links", SECONDS, struct doctor_flags, links_ms, .fallback = "0", .max = 3600,
+        .help =
+            "seconds to measure the links between the hosts, with doctor started for all tasks of "
+            "the job at once, before the job begins; 0: do not measure"),
     {0},
 };
 

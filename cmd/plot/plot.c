@@ -17,22 +17,12 @@ struct plot_flags {
 };
 
 static const struct field fields[] = {
-    {.name = "svg",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct plot_flags, svg),
-     .fallback = "null",
-     .help = "write an image to this file instead of plain text to the terminal"},
-    {.name = "value",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct plot_flags, values),
-     .fallback = "[]",
-     .help = "plot only this value, as in --value=loss; may be repeated"},
-    {.name = "columns",
-     .type = FIELD_INT,
-     .offset = offsetof(struct plot_flags, columns),
-     .fallback = "0",
-     .max = WIDTH_MAX,
-     .help = "width of the text; 0: that of the terminal, or 80"},
+    FIELD_OF("svg", STRING, struct plot_flags, svg, .fallback = "null",
+             .help = "write an image to this file instead of plain text to the terminal"),
+    FIELD_OF("value", STRINGS, struct plot_flags, values, .fallback = "[]",
+             .help = "plot only this value, as in --value=loss; may be repeated"),
+    FIELD_OF("columns", INT, struct plot_flags, columns, .fallback = "0", .max = WIDTH_MAX,
+             .help = "width of the text; 0: that of the terminal, or 80"),
     {0},
 };
 

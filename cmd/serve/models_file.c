@@ -12,10 +12,8 @@
 enum { FILE_BYTES_MAX = 1 << 20 };
 
 static const struct field label_fields[] = {
-    {.name = "label",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct labelled_version, label),
-     .help = "LABEL in /v1/models/NAME/labels/LABEL"},
+    FIELD_OF("label", STRING, struct labelled_version, label,
+             .help = "LABEL in /v1/models/NAME/labels/LABEL"),
     {.name = "checkpoint",
      .type = FIELD_STRING,
      .offset = offsetof(struct labelled_version, checkpoint)},
@@ -25,28 +23,15 @@ static const struct object label_object = {
     .name = "version_label", .fields = label_fields, .size = sizeof(struct labelled_version)};
 
 static const struct field model_fields[] = {
-    {.name = "name",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct listed_model, name),
-     .help = "NAME in /v1/models/NAME"},
+    FIELD_OF("name", STRING, struct listed_model, name, .help = "NAME in /v1/models/NAME"),
     {.name = "spec", .type = FIELD_STRING, .offset = offsetof(struct listed_model, spec)},
     {.name = "checkpoint",
      .type = FIELD_STRING,
      .offset = offsetof(struct listed_model, checkpoint)},
-    {.name = "set",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct listed_model, set),
-     .fallback = "[]"},
-    {.name = "follow",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct listed_model, follow),
-     .fallback = "false"},
-    {.name = "version_labels",
-     .type = FIELD_OBJECTS,
-     .offset = offsetof(struct listed_model, labels),
-     .fallback = "[]",
-     .count_max = MODELS_MAX,
-     .object = &label_object},
+    FIELD_OF("set", STRINGS, struct listed_model, set, .fallback = "[]"),
+    FIELD_OF("follow", BOOL, struct listed_model, follow, .fallback = "false"),
+    FIELD_OF("version_labels", OBJECTS, struct listed_model, labels, .fallback = "[]",
+             .count_max = MODELS_MAX, .object = &label_object),
     {0},
 };
 static const struct object model_object = {

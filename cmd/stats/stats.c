@@ -30,64 +30,37 @@ struct stats_flags {
 };
 
 static const struct field fields[] = {
-    {.name = "json",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct stats_flags, json),
-     .fallback = "false",
-     .help = "print one JSON object instead of a table, with up to 100 words per cell"},
-    {.name = "out",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct stats_flags, out),
-     .fallback = "null",
-     .help = "write vocabulary and boundary files to this folder"},
-    {.name = "counts",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct stats_flags, counts),
-     .fallback = "false",
-     .help = "with --out, also NAME.counts.txt: how often each word comes, a tab, and the word"},
-    {.name = "format",
-     .type = FIELD_ENUM,
-     .offset = offsetof(struct stats_flags, format),
-     .fallback = "\"auto\"",
-     .choices = bare_formats,
-     .help = "of files without a spec; auto: by their ending .jsonl, .tfrecord, .svm or .libsvm, "
-             "else csv"},
-    {.name = "delimiter",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct stats_flags, delimiter),
-     .fallback = "null",
-     .help = "the character between cells of csv files without a spec, \\t for a tab; null: a tab "
-             "where the file ends in .tsv, else a comma"},
-    {.name = "header",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct stats_flags, header),
-     .fallback = "true",
-     .help = "the first line of csv files without a spec has the names of their cells"},
-    {.name = "words",
-     .type = FIELD_INT,
-     .offset = offsetof(struct stats_flags, words),
-     .fallback = "1000000",
-     .min = WORDS_MIN,
-     .max = WORDS_MAX,
-     .help = "distinct words counted per cell; beyond this, rare words are dropped"},
-    {.name = "buckets",
-     .type = FIELD_INT,
-     .offset = offsetof(struct stats_flags, buckets),
-     .fallback = "10",
-     .min = 2,
-     .max = FIELD_LIST_MAX,
-     .help = "number of quantile buckets for boundary files"},
-    {.name = "set",
-     .type = FIELD_STRINGS,
-     .offset = offsetof(struct stats_flags, set),
-     .fallback = "[]",
-     .help = "override a value of the spec, as in --set data.train.take=1000; may be repeated"},
-    {.name = "data_dir",
-     .type = FIELD_STRING,
-     .offset = offsetof(struct stats_flags, data_dir),
-     .fallback = "null",
-     .help =
-         "folder that relative paths of data files start from; default: the folder of the spec"},
+    FIELD_OF("json", BOOL, struct stats_flags, json, .fallback = "false",
+             .help = "print one JSON object instead of a table, with up to 100 words per cell"),
+    FIELD_OF("out", STRING, struct stats_flags, out, .fallback = "null",
+             .help = "write vocabulary and boundary files to this folder"),
+    FIELD_OF(
+        "counts", BOOL, struct stats_flags, counts, .fallback = "false",
+        .help = "with --out, also NAME.counts.txt: how often each word comes, a tab, and the word"),
+    FIELD_OF(
+        "format", ENUM, struct stats_flags, format, .fallback = "\"auto\"", .choices = bare_formats,
+        .help =
+            "of files without a spec; auto: by their ending .jsonl, .tfrecord, .svm or .libsvm, "
+            "else csv"),
+    FIELD_OF(
+        "delimiter", STRING, struct stats_flags, delimiter, .fallback = "null",
+        .help =
+            "the character between cells of csv files without a spec, \\t for a tab; null: a tab "
+            "where the file ends in .tsv, else a comma"),
+    FIELD_OF("header", BOOL, struct stats_flags, header, .fallback = "true",
+             .help = "the first line of csv files without a spec has the names of their cells"),
+    FIELD_OF("words", INT, struct stats_flags, words, .fallback = "1000000", .min = WORDS_MIN,
+             .max = WORDS_MAX,
+             .help = "distinct words counted per cell; beyond this, rare words are dropped"),
+    FIELD_OF("buckets", INT, struct stats_flags, buckets, .fallback = "10", .min = 2,
+             .max = FIELD_LIST_MAX, .help = "number of quantile buckets for boundary files"),
+    FIELD_OF("set", STRINGS, struct stats_flags, set, .fallback = "[]",
+             .help =
+                 "override a value of the spec, as in --set data.train.take=1000; may be repeated"),
+    FIELD_OF(
+        "data_dir", STRING, struct stats_flags, data_dir, .fallback = "null",
+        .help =
+            "folder that relative paths of data files start from; default: the folder of the spec"),
     CACHE_FLAGS(struct stats_flags),
     {0},
 };
@@ -139,12 +112,8 @@ struct bare {
     struct source_spec source;
 };
 static const struct field bare_fields[] = {
-    {.name = "data",
-     .type = FIELD_VARIANT,
-     .offset = offsetof(struct bare, source),
-     .object = &source_spec_object,
-     .kinds = &format_kinds,
-     .help = "the files"},
+    FIELD_OF("data", VARIANT, struct bare, source, .object = &source_spec_object,
+             .kinds = &format_kinds, .help = "the files"),
     {0},
 };
 static const struct object bare_object = {"files", "files without a spec", bare_fields,

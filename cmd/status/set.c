@@ -16,11 +16,8 @@ struct set_flags {
 };
 
 static const struct field fields[] = {
-    {.name = "json",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct set_flags, json),
-     .fallback = "false",
-     .help = "print one JSON object instead"},
+    FIELD_OF("json", BOOL, struct set_flags, json, .fallback = "false",
+             .help = "print one JSON object instead"),
     JOB_FLAGS,
     {0},
 };

@@ -13,11 +13,8 @@ struct why_flags {
 };
 
 static const struct field fields[] = {
-    {.name = "json",
-     .type = FIELD_BOOL,
-     .offset = offsetof(struct why_flags, json),
-     .fallback = "false",
-     .help = "print one JSON object instead: findings, as dtrain status --json has them"},
+    FIELD_OF("json", BOOL, struct why_flags, json, .fallback = "false",
+             .help = "print one JSON object instead: findings, as dtrain status --json has them"),
     {0},
 };
 

@@ -453,6 +453,11 @@ static const struct link_events events = {
 /* A ps answers at once what it is told first. */
 static const char silent[] = "it takes connections and says nothing (is it another program?)";
 
+/* One that was cut off comes back as it was, one that has died comes back empty. */
+static const char unsaved[] =
+    "; nothing is saved (train.checkpoint_dir), so that a ps that has died ends the job when it is "
+    "started again, or at this limit; SIGTERM ends a task within --stop_timeout";
+
 /* Who is not there yet, and the limit. true: it was said. */
 static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
 {
@@ -465,15 +470,17 @@ static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
     cluster_find(w->options.task.cluster, JOB_PS, ps, address);
     const char *trouble = peer->trouble;
     if (!*trouble) trouble = w->attempts.first[ps].link ? silent : "no answer yet";
+    const char *flag = peer->was_up ? "--restart_timeout" : "--start_timeout";
     if (waited_ms >= limit_ms)
         task_end(&w->task, fail(peer->was_up ? ERR_PEER : ERR_TIMEOUT,
                                 "ps/%d at %s did not come%s within %llu s (%s): %s", ps, address,
                                 peer->was_up ? " back" : "", (unsigned long long)limit_ms / 1000,
-                                peer->was_up ? "--restart_timeout" : "--start_timeout", trouble));
+                                flag, trouble));
     if (waited_ms >= limit_ms || !log_wait_is_due(since_ms, w->noted_ms, now_ms)) return false;
-    log_line(log_wait_level(waited_ms), "waiting for ps/%d at %s: %s, %llu s of %llu s", ps,
+    const bool is_lost = peer->was_up && !w->options.spec->train.checkpoint.dir;
+    log_line(log_wait_level(waited_ms), "waiting for ps/%d at %s: %s, %llu s of %llu s (%s)%s", ps,
              address, trouble, (unsigned long long)waited_ms / 1000,
-             (unsigned long long)limit_ms / 1000);
+             (unsigned long long)limit_ms / 1000, flag, is_lost ? unsaved : "");
     return true;
 }
 

@@ -73,7 +73,10 @@ class Servers(Life):
                                           "train.save_checkpoint_steps": None})
         cluster = self.begin(plan)
         cluster.wait_for_step(50)
-        cluster.restart(["ps/1"])
+        cluster.kill_task("ps/1")
+        for name in cluster.workers():
+            cluster.wait_for_line(name, r"waiting for ps/1 .* s \(--restart_timeout\); nothing is saved \(train\.checkpoint_dir\)")
+        cluster.start("ps/1")
         self.assert_ends(cluster, LOST)
         self.assert_says(cluster, CHIEF, "ps/1 came back empty|set train.checkpoint_dir")
 

@@ -17,6 +17,7 @@ enum {
     RETRY_MS = 100,         /* between two attempts to connect to one ps */
     REFUSED_RETRY_MS = 500, /* by one that has no place */
     LOOK_MS = 50,           /* between two looks at what is due */
+    WELCOME_MS = 10000,     /* for WELCOME: behind a forwarder the ps may live elsewhere by now */
 };
 
 /* One ps, and what was asked of it. */
@@ -26,6 +27,7 @@ struct host {
     struct link *link;      /* NULL: not connected */
     bool is_up;             /* it has said WELCOME */
     uint64_t up_ms;         /* when */
+    uint64_t opened_ms;     /* when the link was; 0: it is not */
     bool is_asked, is_lost; /* lost: while it was asked */
     uint64_t retry_ms;
     uint64_t ask; /* number of the last one */
@@ -94,12 +96,14 @@ static void look_again(struct host *host, const char *why)
     host->retry_ms = clock_ms() + REFUSED_RETRY_MS;
 }
 
+static const char silent[] = "somebody listens, and has not answered as a ps does";
+
 static void on_opened(void *context, struct link *link)
 {
     struct host *host = context;
+    host->opened_ms = clock_ms();
     const err e = greeting_send_visitor(link);
-    snprintf(host->trouble, sizeof host->trouble, "%s",
-             e ? error_text() : "somebody listens, and has not answered as a ps does");
+    snprintf(host->trouble, sizeof host->trouble, "%s", e ? error_text() : silent);
 }
 
 static void take_membership(struct visitor *v, const struct membership *membership)
@@ -198,6 +202,7 @@ static void connect_host(struct host *host)
 {
     struct loop *loop = host->visitor->options.loop;
     char address[ADDRESS_MAX];
+    host->opened_ms = 0;
     if (transport_tcp.connect(loop, address_of(host, address), &events, host, &host->link))
         lose(host, error_text());
 }
@@ -208,8 +213,10 @@ void visitor_poll(struct visitor *v, int timeout_ms)
     bool goes_on = !v->refusal && !v->verdict.has_come, is_due = false;
     for (int i = 0; i < v->active && goes_on; i++) {
         struct host *host = &v->hosts[i];
+        const bool is_silent = host->link && host->opened_ms && !host->is_up;
+        if (is_silent && now_ms - host->opened_ms >= WELCOME_MS) look_again(host, silent);
         if (!host->link && now_ms >= host->retry_ms) connect_host(host);
-        is_due |= !host->link;
+        is_due |= !host->is_up;
     }
     const bool looks = is_due && (timeout_ms < 0 || timeout_ms > LOOK_MS);
     loop_poll(v->options.loop, looks ? LOOK_MS : timeout_ms);

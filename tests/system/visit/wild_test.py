@@ -1,9 +1,47 @@
 """Visitors that do not keep to the rules, and too many of them: a ps takes no harm."""
 import json
+import socket
+import threading
 
 import program
 from program import wire
 from visitors import VISITORS_MAX, VisitCase, Visitor
+
+
+class Forwarder:
+    """Takes the first connection and says nothing, as one whose ps lives elsewhere by now; carries on all others."""
+
+    def __init__(self, address):
+        host, port = address.rsplit(":", 1)
+        self.to = host, int(port)
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.server.getsockname()[1]}"
+        self.ends = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        try:
+            self.ends.append(self.server.accept()[0])
+            while True:
+                near, far = self.server.accept()[0], socket.create_connection(self.to)
+                self.ends += [near, far]
+                for ends in ((near, far), (far, near)):
+                    threading.Thread(target=self.carry, args=ends, daemon=True).start()
+        except OSError:
+            pass
+
+    @staticmethod
+    def carry(source, sink):
+        try:
+            while piece := source.recv(1 << 16):
+                sink.sendall(piece)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def close(self):
+        for end in (self.server, *self.ends):
+            end.close()
 
 
 class Wild(VisitCase):
@@ -44,6 +82,13 @@ class Wild(VisitCase):
                     self.assertEqual((answer.kind, answer.values["number"]), ("ANSWER", number))
                     self.assertEqual(json.loads(answer.body)["code"], 2)
         self.assert_well(self.address)
+
+    def test_who_takes_a_link_and_says_nothing_is_asked_again(self):
+        forwarder = Forwarder(self.address)
+        self.addCleanup(forwarder.close)
+        ended = program.run(["var", "ls", f"--ps_hosts={forwarder.address}", f"--timeout={program.LIMIT_S}"], self.cluster.folder)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertEqual(len(forwarder.ends), 3)
 
     def test_there_is_room_for_so_many_visitors_and_again_when_they_leave(self):
         visitors = [self.visitor(self.address) for _ in range(VISITORS_MAX)]

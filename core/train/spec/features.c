@@ -220,10 +220,9 @@ static err compare_classes(const struct strings *train, const struct strings *ev
     return e;
 }
 
-static err compare_label_words(const struct data_spec *data)
+/* Of these labels; one that the other source does not list is its own. */
+static err compare_labels(const struct data_spec *data, const struct objects *labels)
 {
-    const struct objects *labels = labels_listed(&data->train);
-    TRY(compare_classes(label_words_of(&data->train), label_words_of(&data->eval)));
     for (int i = 0; i < labels->count; i++) {
         const char *name = ((const struct label_spec *)labels->at)[i].name;
         TRY(compare_classes(label_words_named(&data->train, name),
@@ -232,9 +231,20 @@ static err compare_label_words(const struct data_spec *data)
     return OK;
 }
 
-/* Another file may have other words where a cell is empty, so no more is said. */
+static err compare_label_words(const struct data_spec *data)
+{
+    TRY(compare_classes(label_words_of(&data->train), label_words_of(&data->eval)));
+    TRY(compare_labels(data, labels_listed(&data->train)));
+    return compare_labels(data, labels_listed(&data->eval));
+}
+
+/* Another file may have other words where a cell is empty, so no more is said, and of another
+ * format nothing. */
 static err compare_missing(const struct spec *spec)
 {
+    const bool is_given =
+        json_is_object(json_object_get(json_object_get(spec->json, "data"), "eval"));
+    if (!is_given || spec->data.eval.format.kind != spec->data.train.format.kind) return OK;
     json_t *train = describe_missing(spec, "train"), *eval = describe_missing(spec, "eval");
     char there[VALUE_TEXT_MAX], here[VALUE_TEXT_MAX];
     const err e = train && eval ? OK : no_memory();

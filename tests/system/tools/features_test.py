@@ -228,6 +228,28 @@ class Features(tool.ToolCase):
         self.write(spec)
         self.assertIn('"fox" is class 1 by its "classes", and class 2 by those of data.train', self.run_bad("check", "spec.json"))
 
+    def test_the_same_where_one_source_lists_its_label(self):
+        own = {"format": "csv", "file": "rows.csv"}
+        listed = own | {"labels": [{"name": "kind", "cell": "w", "classes": ["cat", "fox", "dog"]}]}
+        own |= {"label": "w", "label_type": "word", "classes": list(WORDS)}
+        for train, evaluated in ((own, listed), (listed, own)):
+            self.write(program.changed(self.words_as_classes(), {"data.train": train, "data.eval": evaluated}))
+            self.assertRegex(self.run_bad("check", "spec.json"), 'is class . by its "classes", and class . by those of data.train')
+
+    def test_what_is_not_given_or_of_another_format_is_not_compared(self):
+        spec = self.columns()
+        del spec["data"]["eval"]
+        spec["data"]["train"]["missing"] = ["-"]
+        self.write(spec)
+        self.train()
+        for words in ([], ["--set=data.eval=null"]):
+            self.run_ok("predict", "--checkpoint=run", "--data=rows.csv", "--out=out.csv", *words, "spec.json")
+        (self.folder / "rows.jsonl").write_text("".join(
+            json.dumps({"w": word, "v": f"{word}{i}", "n": 10 * i, "t": i, "y": i}) + "\n" for i, word in enumerate(WORDS)))
+        spec["data"]["eval"] = {"format": "jsonl", "file": "rows.jsonl", "label": "y", "label_type": "number"}
+        self.write(spec)
+        self.run_ok("eval", "--checkpoint=run", "spec.json")
+
     def test_what_counts_as_empty_is_a_part_of_it(self):
         spec = self.columns()
         spec["data"]["columns"][3]["default"] = 7

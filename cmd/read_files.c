@@ -2,6 +2,7 @@
 #include "cmd/read_files.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,8 +15,8 @@
 
 static err lost(const struct written_file *out, const char *what)
 {
-    return fail(ERR_INPUT, "--%s=%s: %s, which would be lost: name another file", out->flag,
-                out->path, what);
+    return fail(ERR_INPUT, "--%s=%s: %s and would be lost: name another file", out->flag, out->path,
+                what);
 }
 
 err output_check(const struct written_file *out, const char *what, const char *other)
@@ -40,17 +41,31 @@ struct reading {
     struct arena arena; /* of names that are found */
 };
 
+static const char of_data[] = "is a file of the data", of_column[] = "is a file of a column";
+
+/* What is meant by a path, a pattern, a file of names */
+static err check_found(struct reading *r, const char *given)
+{
+    const struct format_context context = {.directory = r->spec->directory, .only_here = true};
+    const struct strings one = {&given, 1};
+    struct strings files = {0};
+    if (files_find(&one, &context, &r->arena, &files)) return OK; /* it is not there */
+    for (int i = 0; i < files.count; i++)
+        TRY(check_in(r->out, of_data, r->spec->directory, files.at[i]));
+    return OK;
+}
+
 /* One by one: of several, one may not be there. */
 static err check_given(struct reading *r, const struct strings *given)
 {
-    const struct format_context context = {.directory = r->spec->directory};
     err e = OK;
     for (int i = 0; i < given->count && !e; i++) {
-        const struct strings one = {given->at + i, 1};
-        struct strings files = {0};
-        if (path_is_url(one.at[0]) || files_find(&one, &context, &r->arena, &files)) continue;
-        for (int k = 0; k < files.count && !e; k++)
-            e = check_in(r->out, "is a file of the data", r->spec->directory, files.at[k]);
+        const bool is_list = given->at[i][0] == '@';
+        char *path = path_join(r->spec->directory, given->at[i] + is_list);
+        const bool is_here = path && !path_is_url(path);
+        if (is_here && is_list) e = output_check(r->out, of_data, path);
+        if (is_here && !e) e = check_found(r, given->at[i]);
+        free(path);
     }
     return e;
 }
@@ -76,8 +91,20 @@ static err check_columns(const struct written_file *out, const struct spec *spec
         for (const struct field *f = column->kind->object->fields; f && f->name; f++) {
             if (f->type != FIELD_STRING || !f->may_differ) continue;
             const char *path = *(const char *const *)((char *)column->attributes + f->offset);
-            if (path) TRY(check_in(out, "is a file of a column", spec->directory, path));
+            if (path) TRY(check_in(out, of_column, spec->directory, path));
         }
+    }
+    return OK;
+}
+
+/* Which lie where the process is. */
+static err check_vocabularies(const struct written_file *out, json_t *vocabularies)
+{
+    const char *column;
+    json_t *path;
+    json_object_foreach(vocabularies, column, path)
+    {
+        TRY(output_check(out, of_column, json_string_value(path)));
     }
     return OK;
 }
@@ -90,7 +117,8 @@ err output_check_data(const struct written_file *out, const struct spec *spec)
     err e = check_source(&r, &spec->data.train);
     if (!e) e = check_source(&r, &spec->data.eval);
     arena_free(&r.arena);
-    return e ? e : check_columns(out, spec);
+    if (!e) e = check_columns(out, spec);
+    return e ? e : check_vocabularies(out, spec->train.warm_start.vocabularies);
 }
 
 struct place {
@@ -112,12 +140,22 @@ static bool find_place(const char *path, struct place *ret)
     return realpath(slash ? whole : ".", ret->folder);
 }
 
+/* What is neither there nor called as a checkpoint is a folder that is yet to be made. */
+static bool is_in_folder(const char *checkpoint)
+{
+    char index[PATH_MAX];
+    struct file_id id;
+    snprintf(index, sizeof index, "%s.index", checkpoint);
+    return checkpoint_step(checkpoint) >= 0 || file_id_find(checkpoint, &id) ||
+           file_id_find(index, &id);
+}
+
 static bool find_folder(const char *checkpoint, struct place *ret)
 {
     struct stat found;
     if (stat(checkpoint, &found) == 0 && S_ISDIR(found.st_mode))
         return realpath(checkpoint, ret->folder);
-    return find_place(checkpoint, ret);
+    return is_in_folder(checkpoint) && find_place(checkpoint, ret);
 }
 
 err output_check_folder(const struct written_file *out, const char *checkpoint)
@@ -126,5 +164,5 @@ err output_check_folder(const struct written_file *out, const char *checkpoint)
     if (!checkpoint || path_is_url(checkpoint) || path_is_url(out->path)) return OK;
     if (!find_place(out->path, &written) || !find_folder(checkpoint, &kept)) return OK;
     const bool is_kept = strcmp(written.folder, kept.folder) == 0 && checkpoints_keep(written.name);
-    return is_kept ? lost(out, "is of the checkpoints") : OK;
+    return is_kept ? lost(out, "belongs to the checkpoints") : OK;
 }

@@ -11,9 +11,10 @@ struct written_file {
     const char *path;
 };
 
-/* `other` may be NULL or absent. ERR_INPUT: "--out=a.csv: is the spec: name another file" */
+/* `other` may be NULL or absent. ERR_INPUT: "--out=a.csv: is the spec and would be lost:
+ * name another file" */
 err output_check(const struct written_file *, const char *what, const char *other);
-/* What is behind a URL, or not here (any more), is no file of this host. */
+/* What is behind a URL, or not here (any more), is no file of this host, and no server is asked. */
 err output_check_data(const struct written_file *, const struct spec *);
 /* What a run keeps in a folder of checkpoints, also where it is not there yet. A prefix or an index
  * means the folder that it is in; NULL is fine. */

@@ -54,6 +54,7 @@ enum { MISSING_WORDS_MAX = 64 };
 enum { FILES_OF_PART_MAX = 2 };
 struct format_context {
     const char *directory; /* relative paths are relative to it */
+    bool only_here;        /* patterns behind URLs stay as they are: no server is asked */
     /* Of the fields of type FILES, in turn, one each: a format reads one part at a time. NULL:
      * labels that are not looked at. */
     const char *files[FILES_OF_PART_MAX];

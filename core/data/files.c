@@ -96,6 +96,7 @@ static err add_one(struct found *f, const char *path)
     const char *whole = NULL;
     if (!strpbrk(path, "*?[")) return add(f, path);
     TRY(joined(f, path, &whole));
+    if (f->context->only_here && path_is_url(whole)) return add(f, path);
     if (!files_can_be_listed(whole) || file_is_there(whole)) return add(f, path);
     return add_all_fitting(f, path, whole);
 }

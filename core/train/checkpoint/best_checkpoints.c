@@ -18,7 +18,7 @@
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
-static const char json_name[] = "best.json", state_name[] = "checkpoint";
+static const char state_name[] = "checkpoint";
 
 enum { JSON_BYTES_MAX = 1 << 20 };
 
@@ -68,7 +68,7 @@ static err write_json(const struct best_checkpoints *b)
     }
     json_t *json = json_pack("{ss so}", "metric", b->metric, "best", list);
     char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
-    err e = text ? write_text(b, json_name, text) : fail(ERR_MEMORY, "no memory for %s", json_name);
+    err e = text ? write_text(b, BEST_NAME, text) : fail(ERR_MEMORY, "no memory for " BEST_NAME);
     free(text);
     json_decref(json);
     return e;
@@ -135,7 +135,7 @@ static err load_file(struct best_checkpoints *b)
     char path[CHECKPOINT_PATH_MAX];
     json_error_t error;
     FILE *file;
-    TRY(folder_join(b->folder, json_name, path));
+    TRY(folder_join(b->folder, BEST_NAME, path));
     TRY(path_is_url(path) ? open_behind_url(path, &file) : open_here(path, &file));
     if (!file) return OK;
     json_t *json = json_loadf(file, 0, &error);

@@ -21,6 +21,8 @@
 #define DAY_NAME "day.json"
 /* and what was set while it ran (core/train/spec/settings.h) */
 #define SETTINGS_NAME "settings.json"
+/* In the folder of the best ones: how good each is (best_checkpoints.h) */
+#define BEST_NAME "best.json"
 
 enum { CHECKPOINT_PATH_MAX = 4096, CHECKPOINTS_MAX = 100000, LEASE_MAX_S = 600 };
 

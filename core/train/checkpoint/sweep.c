@@ -50,7 +50,8 @@ bool checkpoints_keep(const char *name)
     const char *rest;
     for (int i = 0; i < RUN_FILES; i++)
         if (strcmp(name, run_file_names[i]) == 0) return true;
-    return strcmp(name, PUBLICATION_NAME) == 0 || checkpoint_name_step(name, &rest) >= 0;
+    return strcmp(name, PUBLICATION_NAME) == 0 || strcmp(name, BEST_NAME) == 0 ||
+           checkpoint_name_step(name, &rest) >= 0;
 }
 
 struct sweep {

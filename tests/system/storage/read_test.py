@@ -288,6 +288,23 @@ class S3(UrlCase):
                       self.stats(self.served, data("s3://bucket/d/none*"), code=program.BAD_INPUT))
         self.assertIn("expected s3://bucket/key", self.stats(self.served, data("s3://bucket"), code=program.BAD_INPUT))
 
+    def test_no_server_is_asked_which_files_an_output_must_not_replace(self):
+        """Nothing of what is there can be it, whether the folder, a line of a list, or the list is behind a URL."""
+        self.served.files["/bucket/d/names.txt"] = b"part-*.csv\n"
+        (self.folder / "names.txt").write_text("s3://bucket/d/part-*.csv\n")
+        for file, folder in (("part-*.csv", "s3://bucket/d"), ("@names.txt", "s3://bucket/d"), ("@names.txt", "."),
+                             ("s3://bucket/d/part-*.csv", ".")):
+            spec = program.changed(SPEC, {"data": data(file)["data"], "data.columns": COLUMNS, "model": MODEL, "train.last_step": 2})
+            (self.folder / "spec.json").write_text(json.dumps(spec))
+            asked, words = [], [f"--data_dir={folder}", "--metrics_file=metrics.jsonl", "spec.json"]
+            for _ in range(2):  # the file is there the second time
+                self.served.asked.clear()
+                done = program.run(words, self.folder, env=self.env(self.served))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                asked.append((self.served.count("list-type"), self.served.count(r"names\.txt")))
+            self.assertEqual(*asked, (file, folder))
+            (self.folder / "metrics.jsonl").unlink()
+
     def test_keys_from_the_environment_and_from_files(self):
         part = "s3://bucket/d/part-3.csv"
         nothing = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}

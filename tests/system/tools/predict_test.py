@@ -111,8 +111,8 @@ class Other(Predict):
         self.one_unit("mean_squared_error")
         (self.folder / "link.csv").symlink_to("spec.json")
         spec = (self.folder / "spec.json").read_text()
-        for name, told in (("spec.json", "is the spec"), ("link.csv", "is the spec"), ("run/model.ckpt-7.index", "is of the checkpoints"),
-                           ("run/model.ckpt-7.data-00000-of-00001", "is of the checkpoints")):
+        for name, told in (("spec.json", "is the spec"), ("link.csv", "is the spec"), ("run/model.ckpt-7.index", "belongs to the checkpoints"),
+                           ("run/model.ckpt-7.data-00000-of-00001", "belongs to the checkpoints")):
             self.assertIn(told, self.run_bad("predict", "spec.json", "--checkpoint=run", "--format=csv", f"--out={name}"))
         self.assertEqual((self.folder / "spec.json").read_text(), spec)
         self.run_ok("predict", "spec.json", "--checkpoint=run", "--out=out.csv")
@@ -134,19 +134,45 @@ class Other(Predict):
                           ["--local_ps=1", "spec.json", f"--result={name}"], ["eval", "--checkpoint=words", "spec.json", f"--result={name}"]):
                 self.assertIn(told, self.run_bad(*words))
                 self.assertEqual((self.folder / name).read_text(), text)
-        for name in ("measured.json", "checkpoint", "day.json", "model.ckpt-2.index", "model.ckpt-9.data-00000-of-00001"):
+        for name in ("measured.json", "checkpoint", "day.json", "best.json", "model.ckpt-2.index", "model.ckpt-9.data-00000-of-00001"):
             kept = self.folder / "words" / name
             before = kept.read_bytes() if kept.exists() else None
             for words in (["spec.json", f"--result=words/{name}"], ["spec.json", f"--metrics_file={kept}"],
                           ["eval", "--checkpoint=words/model.ckpt-2", "spec.json", f"--result=words/{name}"],
                           ["predict", "--checkpoint=words", "--data=new.csv", "--format=csv", "spec.json", f"--out=words/{name}"]):
-                self.assertIn("is of the checkpoints", self.run_bad(*words))
+                self.assertIn("belongs to the checkpoints", self.run_bad(*words))
             self.assertEqual(kept.read_bytes() if kept.exists() else None, before)
         self.run_ok("eval", "--checkpoint=words", "--set=data.eval=" + json.dumps(source), "spec.json", "--result=words/result.json")
         (self.folder / "rows.csv.ps-1").symlink_to("rows.csv")
         self.assertIn("is a file of the data", self.run_bad("--local_ps=2", "--record=rows.csv", "spec.json"))
         (self.folder / "rows.csv").unlink()
         self.run_ok("predict", "spec.json", "--checkpoint=words", "--data=new.csv", "--out=out.csv")
+
+    def write_colours(self, file):
+        """A spec whose data are there."""
+        (self.folder / "words.txt").write_text("red\nblue\n")
+        (self.folder / "rows.csv").write_text("colour,y\nred,1\nblue,0\n")
+        self.write_spec({"data": {"train": {"format": "csv", "file": file, "label": "y"}, "batch_size": 2,
+                                  "columns": [{"column": "vocabulary", "name": "colour", "file": "words.txt"}]},
+                         "model": [{"op": "linear", "inputs": ["colour"]}], "loss": "sigmoid_cross_entropy",
+                         "optimizer": {"type": "adam"}, "train": {"last_step": 2}})
+
+    def test_no_output_over_lists_of_names_and_old_words(self):
+        self.write_colours("@names.txt")
+        (self.folder / "names.txt").write_text("rows.csv\n")
+        (self.folder / "old.txt").write_text("red\n")
+        warm = '--set=train.warm_start={"checkpoint": "old", "vocabularies": {"colour": "old.txt"}}'
+        for name, told in (("names.txt", "is a file of the data"), ("rows.csv", "is a file of the data"), ("old.txt", "is a file of a column")):
+            self.assertIn(told, self.run_bad(warm, "spec.json", f"--result={name}"))
+
+    def test_a_folder_that_is_yet_to_be_made_is_not_the_one_around_it(self):
+        self.write_colours("rows.csv")
+        for words in ([], ['--set=train.publish={"to": "published"}']):
+            ended = program.run(["spec.json", *words, f"--checkpoint_dir=new-{len(words)}", "--result=settings.json"], self.folder)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+        for checkpoint in ("new-0", "new-0/model.ckpt-2", "new-0/model.ckpt-2.index", "new-0/model.ckpt-5"):
+            warm = '--set=train.warm_start={"checkpoint": "%s"}' % checkpoint
+            self.assertIn("belongs to the checkpoints", self.run_bad("spec.json", warm, "--result=new-0/settings.json"))
 
     def test_a_full_disk_leaves_what_was_there(self):
         """A limit on the size of files plays it."""

@@ -2,6 +2,7 @@
 #include "core/base/files/mapped.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,18 +15,26 @@
 /* Where a thread that reads goes on when it cannot; NULL: it reads nothing. */
 static _Thread_local sigjmp_buf *volatile reading;
 
-/* Of anything else it is what it always was. */
+/* Of a fault anywhere else, which happens again when the handler returns. */
+static struct sigaction before;
+
 static void on_fault(int number)
 {
     if (reading) siglongjmp(*reading, 1);
-    signal(number, SIG_DFL);
-    raise(number);
+    sigaction(number, &before, NULL);
 }
 
 static void watch(void)
 {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     const struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
-    sigaction(SIGBUS, &action, NULL);
+    struct sigaction now;
+    pthread_mutex_lock(&mutex);
+    if (!sigaction(SIGBUS, NULL, &now) && now.sa_handler != on_fault) {
+        before = now;
+        sigaction(SIGBUS, &action, NULL);
+    }
+    pthread_mutex_unlock(&mutex);
 }
 
 static struct mapped_file map(int descriptor)
@@ -36,7 +45,7 @@ static struct mapped_file map(int descriptor)
     const size_t bytes = (size_t)status.st_size;
     void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
     if (at == MAP_FAILED) return none;
-    return (struct mapped_file){at, bytes};
+    return (struct mapped_file){at, bytes, descriptor};
 }
 
 struct mapped_file mapped_open(const char *path)
@@ -44,29 +53,42 @@ struct mapped_file mapped_open(const char *path)
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return (struct mapped_file){0};
     const struct mapped_file file = map(descriptor);
-    close(descriptor);
-    if (file.at) watch();
+    if (file.at)
+        watch();
+    else
+        close(descriptor);
     return file;
 }
 
 void mapped_close(struct mapped_file *m)
 {
-    if (m->at) munmap((void *)(uintptr_t)m->at, m->bytes);
+    if (m->at) {
+        munmap((void *)(uintptr_t)m->at, m->bytes);
+        close(m->descriptor);
+    }
     *m = (struct mapped_file){0};
+}
+
+/* Behind the end of a file that was cut the rest of its last page reads as zeros. */
+static bool still_has(const struct mapped_file *m, uint64_t end)
+{
+    struct stat status;
+    return !fstat(m->descriptor, &status) && (uint64_t)status.st_size >= end;
 }
 
 err mapped_read(const struct mapped_file *m, uint64_t offset, void *to, size_t bytes)
 {
     sigjmp_buf back;
-    const bool is_cut = sigsetjmp(back, 0);
-    if (!is_cut) {
+    volatile bool is_there = false;
+    if (!sigsetjmp(back, 0)) {
         reading = &back;
         atomic_signal_fence(memory_order_seq_cst);
         memcpy(to, m->at + offset, bytes);
         atomic_signal_fence(memory_order_seq_cst);
+        is_there = still_has(m, offset + bytes);
     }
     reading = NULL;
-    return is_cut ? fail(ERR_IO, "cannot be read at byte %llu: it was cut, or its disk fails",
-                         (unsigned long long)offset)
-                  : OK;
+    return is_there ? OK
+                    : fail(ERR_IO, "cannot be read at byte %llu: it was cut, or its disk fails",
+                           (unsigned long long)offset);
 }

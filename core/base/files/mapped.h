@@ -1,6 +1,6 @@
-/* mapped.h - a file of this host that is read by memory: a row here and there without a call of the
- * system for each. What cannot be read any more, since the file was cut or its disk fails, is an
- * error as it is of calls, and no signal. */
+/* mapped.h - a file of this host that is read through memory: a row here and there costs one cheap
+ * call of the system. What cannot be read any more, since the file was cut or its disk fails, is an
+ * error as it is from read(), and no signal ends the program. */
 #ifndef CORE_BASE_FILES_MAPPED_H
 #define CORE_BASE_FILES_MAPPED_H
 
@@ -12,6 +12,7 @@
 struct mapped_file {
     const uint8_t *at; /* NULL: it is not mapped */
     size_t bytes;      /* as it was opened */
+    int descriptor;    /* for its size as it is now */
 };
 
 /* What cannot be mapped is left unmapped: it can be read by calls. */

@@ -209,7 +209,7 @@ bool batch_queue_has_rest(const struct batch_queue *q)
     return q->has_end && batch_queue_oldest(q) < q->end;
 }
 
-/* Gives the plan of a worker that stands still back, so that others compute these batches soon. */
+/* Gives back the plan of a worker that stands still, so that others compute these batches soon. */
 static void give_up_old(struct batch_queue *q, int worker)
 {
     const struct batch_plan *plan = &q->plans[worker];

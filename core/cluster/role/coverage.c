@@ -290,8 +290,8 @@ static uint64_t all_rows(const struct data_share *s, const struct ledger *ledger
     return rows;
 }
 
-/* A queue begins, which takes `used` rows of the open epochs for used. Some of them are in no
- * values: their gradients were dropped, or nobody brings them any more. */
+/* A queue begins that counts `used` rows of the open epochs as done. Those that no update has used,
+ * since their gradients were dropped or will never come, are left out. */
 static void leave_out(struct coverage *c, uint64_t used)
 {
     uint64_t there = 0;

@@ -143,8 +143,7 @@ void csv_warn_of_numbers(const struct csv_names *names)
         if (said_first(SAID_NUMBER_NAME, of_text(names->at[i])))
             log_line(LOG_WARNING,
                      "%s: line %lld: the name of column %d is a number, \"%.64s\": is this line "
-                     "data? \"header\": false takes it so, of files without a spec "
-                     "--header=false",
+                     "data? Then say \"header\": false, or without a spec --header=false",
                      names->path, (long long)names->line, i, names->at[i]);
         return;
     }

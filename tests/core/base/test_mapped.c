@@ -71,11 +71,25 @@ static void a_file_that_is_cut_is_an_error(void **state)
     mapped_close(&file);
 }
 
-/* Who touches a file that was cut in another way ends by the signal. */
+/* The rest of its last page is zeros, which are no rows. */
+static void a_cut_within_a_page_is_seen_too(void **state)
+{
+    enum { END = BYTES / 2 + 10 * ROW };
+    uint8_t row[ROW];
+    struct mapped_file file = mapped_open(path);
+    assert_int_equal(truncate(path, END), 0);
+    assert_int_equal(mapped_read(&file, END - ROW, row, ROW), OK);
+    assert_int_equal(mapped_read(&file, END - ROW / 2, row, ROW), ERR_IO);
+    assert_int_equal(mapped_read(&file, END, row, ROW), ERR_IO);
+    mapped_close(&file);
+}
+
+/* Who touches a file that was cut in another way ends by the signal, as before. */
 static void another_fault_is_none_of_its_reading(void **state)
 {
     int status;
     uint8_t row[ROW];
+    signal(SIGBUS, SIG_DFL);
     struct mapped_file file = mapped_open(path);
     assert_int_equal(mapped_read(&file, 0, row, ROW), OK);
     assert_int_equal(truncate(path, 0), 0);
@@ -96,6 +110,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bytes_are_those_of_the_file, begin, end),
         cmocka_unit_test_setup_teardown(what_is_no_file_is_not_mapped, begin, end),
         cmocka_unit_test_setup_teardown(a_file_that_is_cut_is_an_error, begin, end),
+        cmocka_unit_test_setup_teardown(a_cut_within_a_page_is_seen_too, begin, end),
         cmocka_unit_test_setup_teardown(another_fault_is_none_of_its_reading, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,7 @@ static void a_worker_that_comes_back_has_not_left(void **state)
     counting_note_back(&t, 1);
     const struct told back = heard(&t);
     assert_false(told_is_gone(&back));
+    assert_true(back.heard_ms > gone.heard_ms); /* no silence is counted from its time away */
     board_close(t.counting.board);
 }
 

@@ -472,7 +472,8 @@ static err check_rows(const struct parts *parts, const struct row_reader *reader
         if (strcmp(expected->at[i], reader->cell_names[i]) != 0)
             return fail(ERR_INPUT,
                         "%s: cell %d: expected \"%s\" as in the files before, got \"%s\"; where "
-                        "no file has a header, \"header\": false says so",
+                        "no file has a header, say \"header\": false, or without a spec "
+                        "--header=false",
                         reader->name, i, expected->at[i], reader->cell_names[i]);
     if (reader->label_cell == parts->label_cell || reader->label_cell < 0) return OK;
     return fail(ERR_INPUT, "%s: its label is \"%s\", that of the files before is another cell",

@@ -91,11 +91,13 @@ struct fold_slices_body {
     }
 };
 
-/* Neighbours are read by neighbouring threads either way, unless a warp folded them one by one. */
+/* Neighbours are read by neighbouring threads either way, unless a warp folded them one by one. Of
+ * a short last axis most of a warp's numbers are no neighbours, so that it is not better then. */
 static bool is_across(const struct fold *f)
 {
     const int kept = f->kept.count - 1, folded = f->folded.count - 1;
-    return kept >= 0 && f->kept.a[kept] == 1 && f->folded.a[folded] != 1;
+    const bool is_wide = kept == 0 || (kept > 0 && f->kept.n[kept] >= WARP / 4);
+    return is_wide && f->kept.a[kept] == 1 && f->folded.a[folded] != 1;
 }
 
 static void run_across(struct device *d, const struct fold_body &body, int64_t n)

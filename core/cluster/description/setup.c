@@ -633,7 +633,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .publishes = f.publishes,
         .mark = {strtoull(f.token, NULL, 16), f.resizes},
         .restore = f.restore,
-        .resumes = f.resumes,
+        .from = {strtoull(f.snapshot, NULL, 16), f.resumes},
     };
     ret->optimizers.frozen = f.freeze;
     ret->optimizers.decay = f.weight_decay;
@@ -650,12 +650,30 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     return read_ledger(&f, arena, ret);
 }
 
+/* All but where the run stands and where its folder is */
+static err read_layout(const json_t *json, struct arena *arena, const char **ret)
+{
+    static const char *const others[] = {
+        "generation",  "step",     "arrays",  "last_step", "ledger",  "powers",
+        "rate_factor", "token",    "resizes", "directory", "restore", "snapshot",
+        "resumes",     "coverage", "queue",   "data",      "stretch"};
+    json_t *facts = json_copy((json_t *)json);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) json_object_del(facts, others[i]);
+    char *text = facts ? json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(facts);
+    if (!text) return fail(ERR_MEMORY, "no memory to compare a SETUP");
+    *ret = arena_string(arena, text);
+    free(text);
+    return OK;
+}
+
 err setup_read(const char *text, size_t bytes, struct arena *arena, struct setup *ret)
 {
     json_t *json;
     if (json_read_foreign(text, bytes, 0, &json))
         return fail_prefix(ERR_PROTOCOL, "SETUP is not JSON");
     err e = read_json(json, arena, ret);
+    if (!e) e = read_layout(json, arena, &ret->part.layout);
     json_decref(json);
     return e ? fail_prefix(ERR_PROTOCOL, "SETUP") : OK;
 }

@@ -30,6 +30,7 @@ struct setup {
     struct {
         int home, homes;    /* the ps whose it is, of how many that have one each (replicas.h) */
         bool is_held_twice; /* by another ps, too, or that of others is */
+        const char *layout; /* text: how what this ps holds lies there, and is updated */
     } part;                 /* of the variables */
     const struct slice *slices;
     int slice_count;
@@ -48,7 +49,10 @@ struct setup {
         int64_t resizes; /* of the job, that the chief knows of by it */
     } mark;
     const char *restore; /* prefix of the checkpoint to begin from, NULL: initial values come */
-    bool resumes;        /* the job was let into that folder before */
+    struct {
+        uint64_t snapshot; /* tag of those that it was made of; 0: not known */
+        bool resumes;      /* the job was let into that folder before */
+    } from;
     struct {
         const char *from; /* prefix of another run's, for tables; NULL: none */
         struct warm_start how;
@@ -76,8 +80,11 @@ struct setup_plan {
     uint64_t generation, step;
     int arrays; /* that a ps without sight of the folder gets by INIT */
     const char *directory, *restore, *warm_from;
+    struct {
+        uint64_t snapshot; /* tag of those that `restore` was made of; 0: not known */
+        bool resumes;      /* values of this job are lost: it was let into its folder before */
+    } from;
     const struct warm_start *warm; /* with warm_from */
-    bool resumes; /* values of this job are lost: it was let into its folder before */
     uint64_t token, resizes;
     const float *powers; /* NULL: as they begin */
     int power_count;

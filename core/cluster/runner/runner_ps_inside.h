@@ -24,7 +24,8 @@
 struct share {
     struct arena arena;
     struct setup setup;
-    int users, folders; /* that chiefs have named, and that stay in the arena */
+    int users, folders;   /* that chiefs have named, and that stay in the arena */
+    struct share *before; /* whose descriptions store and tables have; NULL: they have these */
 };
 void share_release(struct share *); /* NULL is fine */
 
@@ -153,6 +154,7 @@ struct ps_saving {
     bool sees_folder;
     struct snapshot_job *job;    /* NULL: nothing is being written */
     struct snapshot_files *last; /* that were written; NULL: none */
+    uint64_t as_of; /* tag of the snapshot that all it holds is still that of; 0: none */
     uint64_t failed;
 };
 
@@ -213,6 +215,8 @@ err runner_ps_share(struct runner_ps *, int worker, bool is_fresh);
 /* runner_ps_rows.c: the slices of tables that the share lists, empty. */
 err runner_ps_tables_open(struct runner_ps *);
 void runner_ps_tables_close(struct runner_ps *);
+/* Nothing of what workers have named of rows counts any more. */
+void runner_ps_tables_unname(struct runner_ps *);
 /* For a checkpoint: as they are now, whatever happens, until they are released. NULL: none. */
 struct runner_ps_tables *runner_ps_tables_hold(struct runner_ps *);
 void runner_ps_tables_release(struct runner_ps_tables *);

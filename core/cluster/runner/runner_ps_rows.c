@@ -90,9 +90,14 @@ err runner_ps_tables_open(struct runner_ps *p)
     t->pushed = calloc((size_t)p->task.peer_count, sizeof *t->pushed);
     if (!t->ids || !t->pushed)
         return fail(ERR_MEMORY, "no memory for %lld ids", (long long)t->area.rows);
-    for (int w = 0; w < p->task.peer_count; w++)
-        open_named(&t->area, &share->arena, &p->windows[w].named);
+    runner_ps_tables_unname(p);
     return OK;
+}
+
+void runner_ps_tables_unname(struct runner_ps *p)
+{
+    for (int w = 0; p->tables && w < p->task.peer_count; w++)
+        open_named(&p->tables->area, &p->share->arena, &p->windows[w].named);
 }
 
 /* The last user frees them. */

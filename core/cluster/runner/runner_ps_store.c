@@ -24,6 +24,7 @@
 void share_release(struct share *s)
 {
     if (!s || --s->users) return;
+    share_release(s->before);
     arena_free(&s->arena);
     free(s);
 }
@@ -113,6 +114,11 @@ err runner_ps_open_averages(struct runner_ps *p)
     return open_window(p, runner_ps_block_bytes(p), &p->values.averages);
 }
 
+static void take_powers(struct runner_ps *p, const struct setup *s)
+{
+    for (int i = 0; i < s->power_count; i++) p->store.powers[i] = s->powers[i];
+}
+
 static err open_store(struct runner_ps *p, struct share *s)
 {
     const bool is_alone = task_is_inside(&p->task.options);
@@ -121,6 +127,7 @@ static err open_store(struct runner_ps *p, struct share *s)
     TRY(runner_ps_pool_open(p, is_alone ? 0 : ps_config_windows(bytes, s->setup.workers)));
     if (p->has_store) store_close(&p->store);
     p->has_store = false;
+    p->saving.as_of = 0;
     runner_ps_unfold(p);
     TRY(store_open(&s->setup.optimizers, s->setup.sections, s->setup.section_count, p->device,
                    s->setup.floats, p->values.window.base, &p->store));
@@ -129,11 +136,34 @@ static err open_store(struct runner_ps *p, struct share *s)
     p->store.shown = p->task.wire_values = s->setup.wire_values;
     if (s->setup.config.arrays > 1 + p->store.slot_count) /* INIT would bring more than fits */
         return fail(ERR_PROTOCOL, "SETUP with %d arrays", s->setup.config.arrays);
-    for (int i = 0; i < s->setup.power_count; i++) p->store.powers[i] = s->setup.powers[i];
+    take_powers(p, &s->setup);
     share_release(p->share);
     p->share = s;
     TRY(runner_ps_copies_open(p));
     return runner_ps_tables_open(p);
+}
+
+/* What the chief would have it read is what it has. */
+static bool has_these(const struct runner_ps *p, const struct setup *s)
+{
+    const bool is_same = p->has_store && strcmp(p->share->setup.part.layout, s->part.layout) == 0;
+    return is_same && s->restore && s->from.snapshot && s->from.snapshot == p->saving.as_of &&
+           !p->saving.job;
+}
+
+/* The first share stays for as long as its descriptions are those of store and tables. */
+static err keep_store(struct runner_ps *p, struct share *s)
+{
+    const double factor = s->setup.optimizers.rate_factor;
+    s->before = p->share->before ? p->share->before : p->share;
+    s->before->users++;
+    share_release(p->share);
+    p->share = s;
+    runner_ps_unfold(p);
+    take_powers(p, &s->setup);
+    p->store.rate_factor = factor > 0 ? factor : 1;
+    runner_ps_tables_unname(p);
+    return runner_ps_copies_open(p);
 }
 
 /* The arrays of this ps as a checkpoint names them. */
@@ -189,7 +219,7 @@ static err read_checkpoint(struct runner_ps *p)
 static err restore(struct runner_ps *p)
 {
     const uint64_t since_ms = clock_ms();
-    if (p->share->setup.resumes) url_folder_note(p->share->setup.directory);
+    if (p->share->setup.from.resumes) url_folder_note(p->share->setup.directory);
     err e = read_checkpoint(p);
     while (is_asked_again(p, e, p->share->setup.restore, since_ms)) { /* ends: it has a limit */
         TRY(runner_ps_tables_open(p));                                /* empty again */
@@ -359,14 +389,21 @@ static err set_up(struct runner_ps *p, const struct message *m, bool *ret_is_bad
 {
     struct share *s = NULL;
     TRY(read_share(p, m, &s));
-    err e = open_store(p, s);
+    const struct setup *setup = &s->setup;
+    const bool has_all = has_these(p, setup);
+    err e = has_all ? keep_store(p, s) : open_store(p, s);
     if (e && p->share != s) share_release(s);
     if (e) return e;
-    const struct setup *setup = &s->setup;
     TRY(runner_ps_turns_check(p));
     /* What a device lacks is told in the answer, before its one worker misses its windows. */
     if (p->device->is_separate && setup->floats) TRY(open_windows(p, &p->windows[0], NULL));
     look_for_folder(p);
+    if (has_all) {
+        s->setup.config.is_restored = true;
+        log_line(LOG_INFO, "has the values of step %llu, and reads none",
+                 (unsigned long long)setup->config.step);
+        return OK;
+    }
     TRY(warm_tables(p));
     if (setup->restore && !p->saving.sees_folder && setup->table_count)
         return fail(ERR_INPUT,

@@ -802,6 +802,13 @@ static err choose(struct runner_worker *w, const struct action_choose *a)
     return w->options.spec->train.warm_start.checkpoint ? open_warm_start(w) : OK;
 }
 
+/* That of the newest one, where that is this task's own. */
+static uint64_t snapshot_of(const struct runner_worker *w, const char *restore)
+{
+    const bool is_own = restore && w->saving.own_step == (uint64_t)checkpoint_step(restore);
+    return is_own ? w->saving.own_tag : 0;
+}
+
 /* Of a folder that is still being opened, or does not answer, the role hears when it is open, and
  * asks again. */
 void runner_worker_choose(struct runner_worker *w, const struct action_choose *a)
@@ -835,7 +842,8 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     plan->rates.steps_per_epoch =
         spec_steps_per_epoch(w->options.spec, w->session.data.train->rows, workers_of(w));
     plan->directory = w->folder.directory[0] ? w->folder.directory : NULL;
-    plan->resumes = a->generation != 0;
+    plan->from.resumes = a->generation != 0;
+    plan->from.snapshot = snapshot_of(w, plan->restore);
     plan->token = w->folder.token;
     plan->resizes = w->folder.checkpoints ? checkpoints_resizes(w->folder.checkpoints) : 0;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);

@@ -14,6 +14,7 @@ FAR = ["--transport=tcp", "--parts=always"]
 INPUT = 2
 GONE = r"goes on without {}, what it held is at {}: no step is lost"
 BACK = r"all continue from step \d+ with all ps"
+HAS_ALL = "has the values of step"
 
 
 def held_twice(mode, changes=None, last_step=LAST_STEP, **options):
@@ -97,6 +98,8 @@ class Replicas(Life):
         cluster = self.disturb(plan, self.one_after_the_other)
         self.assert_nothing_lost(cluster)
         self.assertEqual(self.differences(cluster, self.reference(plan)), [], cluster.story())
+        for name, reads in (("ps/0", False), ("ps/1", True), ("ps/2", False)):
+            self.assertEqual(HAS_ALL not in cluster.text_of(name), reads, f"{name} reads\n{cluster.story()}")
 
     def test_both_at_once_are_restored_from_the_last_checkpoint(self):
         plan = held_twice("sync")

@@ -56,6 +56,7 @@ static void open_chief(struct chief *c, const char *placement, int ps_count)
         .arrays = 3,
         .directory = "/a/run",
         .restore = "/a/run/model.ckpt-300",
+        .from.snapshot = 0x8000000000000003,
         .token = 0x8000000000000001,
         .resizes = 2,
         .powers = powers,
@@ -144,6 +145,30 @@ static void what_the_chief_decided_arrives(void **state)
     assert_true(s.mark.resizes == (int64_t)c.plan.resizes);
     assert_string_equal(s.directory, "/a/run");
     assert_string_equal(s.restore, "/a/run/model.ckpt-300");
+    assert_true(s.from.snapshot == c.plan.from.snapshot);
+    close_chief(&c);
+}
+
+/* What a ps may keep from one generation to the next */
+static void it_shows_whether_what_a_ps_holds_lies_there_as_before(void **state)
+{
+    struct chief c;
+    struct setup before, later, other;
+    open_chief(&c, partitioned, PS);
+    receive(&c, 1, &before);
+    c.plan.generation++;
+    c.plan.step = c.plan.last_step = 400;
+    c.plan.rates.factor = 0.5;
+    c.plan.restore = "/a/run/model.ckpt-400";
+    c.plan.ledger = NULL;
+    receive(&c, 1, &later);
+    assert_string_equal(before.part.layout, later.part.layout);
+    receive(&c, 2, &other);
+    assert_string_not_equal(before.part.layout, other.part.layout);
+    json_object_set_new(json_object_get(c.spec.json, "optimizer"), "type", json_string("adagrad"));
+    c.plan.power_count = 0;
+    receive(&c, 1, &other);
+    assert_string_not_equal(before.part.layout, other.part.layout);
     close_chief(&c);
 }
 
@@ -430,6 +455,7 @@ int main(void)
         cmocka_unit_test(what_the_chief_decided_arrives),
         cmocka_unit_test(ledgers_and_powers_arrive_bit_for_bit),
         cmocka_unit_test(a_run_that_begins_anew_has_nothing_of_an_old_one),
+        cmocka_unit_test(it_shows_whether_what_a_ps_holds_lies_there_as_before),
         cmocka_unit_test(a_ps_without_variables_is_empty),
         cmocka_unit_test(the_ps_of_the_smallest_name_owns_the_powers),
         cmocka_unit_test(the_mode_says_what_a_ps_may_drop),

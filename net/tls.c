@@ -278,7 +278,7 @@ static bool is_private(const struct stat *status)
 }
 
 /* Links are followed: schedulers give secrets so. */
-static err open_secret(const char *path, FILE **ret)
+static err open_secret(const char *path, int *ret)
 {
     struct stat status;
     const int fd = open_path(path);
@@ -288,20 +288,27 @@ static err open_secret(const char *path, FILE **ret)
         e = fail(ERR_INPUT, "%s: expected a file", path);
     else if (!is_private(&status))
         e = fail(ERR_INPUT, "%s: others may read or write it: chmod 600 %s", path, path);
-    *ret = e ? NULL : fdopen(fd, "r");
-    if (!e && !*ret) e = fail(ERR_INPUT, "%s: %s", path, strerror(errno));
     if (e) close(fd);
+    *ret = e ? -1 : fd;
     return e;
 }
 
+/* Into this memory alone, which its owner clears: a stream would keep a copy of its own. */
 static err read_key(const char *path, unsigned char *ret, size_t *ret_bytes)
 {
-    FILE *file;
-    TRY(open_secret(path, &file));
-    *ret_bytes = fread(ret, 1, TLS_KEY_BYTES_MAX + 1, file);
-    const bool has_failed = ferror(file);
-    fclose(file);
-    if (has_failed) return fail(ERR_INPUT, "%s: cannot be read", path);
+    const size_t most = TLS_KEY_BYTES_MAX + 1;
+    ssize_t got;
+    int fd;
+    TRY(open_secret(path, &fd));
+    *ret_bytes = 0;
+    do {
+        got = read(fd, ret + *ret_bytes, most - *ret_bytes);
+        if (got > 0) *ret_bytes += (size_t)got;
+    } while ((got > 0 && *ret_bytes < most) ||
+             (got < 0 && errno == EINTR)); /* ends with the file */
+    const int reason = errno;
+    close(fd);
+    if (got < 0) return fail(ERR_INPUT, "%s: %s", path, strerror(reason));
     if (*ret_bytes < TLS_KEY_BYTES_MIN)
         return fail(ERR_INPUT,
                     "%s: %zu bytes are no key, %d are the least: openssl rand -hex 32 > %s", path,
@@ -384,9 +391,9 @@ err tls_keys_of_file(const char *path, struct tls_keys **ret)
 {
     unsigned char text[TLS_KEY_BYTES_MAX + 1];
     size_t bytes;
-    TRY(read_key(path, text, &bytes));
     struct tls_keys *keys = NULL;
-    err e = new_keys(&keys);
+    err e = read_key(path, text, &bytes);
+    if (!e) e = new_keys(&keys);
     if (!e) e = derive_key(keys, text, bytes);
     OPENSSL_cleanse(text, sizeof text);
     if (e) {
@@ -407,9 +414,9 @@ err tls_keys_of_file(const char *path, struct tls_keys **ret)
 static err use_private_key(SSL_CTX *context, const char *path)
 {
     bool was_asked = false;
-    FILE *file; /* looked at alone: OpenSSL opens it itself */
-    TRY(open_secret(path, &file));
-    fclose(file);
+    int fd; /* looked at alone: OpenSSL opens it itself */
+    TRY(open_secret(path, &fd));
+    close(fd);
     SSL_CTX_set_default_passwd_cb_userdata(context, &was_asked);
     const bool is_used = SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1;
     SSL_CTX_set_default_passwd_cb_userdata(context, NULL);

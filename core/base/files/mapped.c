@@ -15,22 +15,25 @@
 /* Where a thread that reads goes on when it cannot; NULL: it reads nothing. */
 static _Thread_local sigjmp_buf *volatile reading;
 
-/* Of a fault anywhere else, which happens again when the handler returns. */
+/* Of a fault anywhere else, which happens again when the handler returns; what a process has sent
+ * does not. */
 static struct sigaction before;
 
-static void on_fault(int number)
+static void on_fault(int number, siginfo_t *info, void *context)
 {
-    if (reading) siglongjmp(*reading, 1);
+    (void)context;
+    if (reading && info->si_code > 0) siglongjmp(*reading, 1);
     sigaction(number, &before, NULL);
+    if (info->si_code <= 0) raise(number);
 }
 
 static void watch(void)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    const struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
+    const struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_NODEFER | SA_SIGINFO};
     struct sigaction now;
     pthread_mutex_lock(&mutex);
-    if (!sigaction(SIGBUS, NULL, &now) && now.sa_handler != on_fault) {
+    if (!sigaction(SIGBUS, NULL, &now) && now.sa_sigaction != on_fault) {
         before = now;
         sigaction(SIGBUS, &action, NULL);
     }

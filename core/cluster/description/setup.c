@@ -650,13 +650,14 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
     return read_ledger(&f, arena, ret);
 }
 
-/* All but where the run stands and where its folder is */
+/* All but where the run stands, where its folder is, and what it began with */
 static err read_layout(const json_t *json, struct arena *arena, const char **ret)
 {
     static const char *const others[] = {
-        "generation",  "step",     "arrays",  "last_step", "ledger",  "powers",
-        "rate_factor", "token",    "resizes", "directory", "restore", "snapshot",
-        "resumes",     "coverage", "queue",   "data",      "stretch"};
+        "generation",  "step",       "arrays",     "last_step",   "ledger",   "powers",
+        "rate_factor", "token",      "resizes",    "directory",   "restore",  "snapshot",
+        "resumes",     "coverage",   "queue",      "data",        "stretch",  "warm_from",
+        "warm_maps",   "warm_skips", "warm_slots", "warm_tables", "warm_rows"};
     json_t *facts = json_copy((json_t *)json);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) json_object_del(facts, others[i]);
     char *text = facts ? json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS) : NULL;

@@ -217,6 +217,14 @@ void counting_hear(struct task *t, int peer, const struct message *m)
         log_line(LOG_DEBUG, "%s", error_text());
 }
 
+/* It tells soon: until then it is not silent, and its clock goes on. */
+static void renew(struct told *told)
+{
+    const uint64_t now_ms = clock_ms();
+    told->counters.at[COUNTER_CLOCK] = told_clock_s(told, now_ms);
+    told->heard_ms = now_ms;
+}
+
 static void put_state(const struct task *t, int worker, bool is_gone)
 {
     int count;
@@ -225,7 +233,7 @@ static void put_state(const struct task *t, int worker, bool is_gone)
         struct told *told = &all[i];
         if (told->is_ps || told->index != worker || told_is_gone(told) == is_gone) continue;
         snprintf(told->state, sizeof told->state, "%s", is_gone ? told_gone : "");
-        if (!is_gone) told->heard_ms = clock_ms();
+        if (!is_gone) renew(told);
         told->counters.at[COUNTER_STEP_RATE] = told->counters.at[COUNTER_EXAMPLE_RATE] = 0;
         if (board_put(t->counting.board, JOB_WORKER, worker, told))
             log_line(LOG_DEBUG, "%s", error_text());

@@ -104,6 +104,22 @@ static void another_fault_is_none_of_its_reading(void **state)
     mapped_close(&file);
 }
 
+static void a_signal_that_is_sent_ends_the_program(void **state)
+{
+    int status;
+    signal(SIGBUS, SIG_DFL);
+    struct mapped_file file = mapped_open(path);
+    const pid_t child = fork();
+    if (child == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+        kill(getpid(), SIGBUS);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    mapped_close(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +128,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_that_is_cut_is_an_error, begin, end),
         cmocka_unit_test_setup_teardown(a_cut_within_a_page_is_seen_too, begin, end),
         cmocka_unit_test_setup_teardown(another_fault_is_none_of_its_reading, begin, end),
+        cmocka_unit_test_setup_teardown(a_signal_that_is_sent_ends_the_program, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

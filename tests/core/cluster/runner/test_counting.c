@@ -124,6 +124,7 @@ static void a_worker_that_comes_back_has_not_left(void **state)
     struct task t = {.job = JOB_PS};
     struct told worker = {.index = 1, .heard_ms = 1000, .state = "computes"};
     worker.counters.at[COUNTER_STEP_RATE] = 7;
+    worker.counters.at[COUNTER_CLOCK] = 5;
     assert_int_equal(board_open(&t.counting.board), OK);
     assert_int_equal(board_put(t.counting.board, JOB_WORKER, 1, &worker), OK);
     counting_note_back(&t, 1); /* only its link was cut */
@@ -137,6 +138,7 @@ static void a_worker_that_comes_back_has_not_left(void **state)
     const struct told back = heard(&t);
     assert_false(told_is_gone(&back));
     assert_true(back.heard_ms > gone.heard_ms); /* no silence is counted from its time away */
+    assert_true(told_clock_s(&back, 90000) > 93.9 && told_clock_s(&back, 90000) < 94.1);
     board_close(t.counting.board);
 }
 

@@ -54,28 +54,41 @@ static struct stretch stretch_of(const struct timeline_part *part, const struct 
 
 /* ---- what is shown ---- */
 
-/* From the first step of any worker to the last end of one. */
-static struct stretch window_of(const struct timeline *t)
+/* What the steps of workers take, and how far their clocks may put its ends wrong. */
+struct window {
+    struct stretch steps, widest;
+};
+
+static void widen(struct stretch *window, const struct stretch *s, int64_t error_ns)
 {
-    struct stretch window = {INT64_MAX, INT64_MIN};
+    if (s->begin_ns - error_ns < window->begin_ns) window->begin_ns = s->begin_ns - error_ns;
+    if (s->end_ns + error_ns > window->end_ns) window->end_ns = s->end_ns + error_ns;
+}
+
+/* From the first step of any worker to the last end of one. */
+static struct window window_of(const struct timeline *t)
+{
+    const struct stretch none = {INT64_MAX, INT64_MIN};
+    struct window window = {none, none};
     for (int i = 0; i < t->part_count; i++) {
         const struct timeline_part *part = &t->parts[i];
         for (int k = 0; !part->missing && k < part->span_count; k++) {
             if (part->spans[k].kind != SPAN_STEP) continue;
             const struct stretch s = stretch_of(part, &part->spans[k]);
-            if (s.begin_ns < window.begin_ns) window.begin_ns = s.begin_ns;
-            if (s.end_ns > window.end_ns) window.end_ns = s.end_ns;
+            widen(&window.steps, &s, 0);
+            widen(&window.widest, &s, (int64_t)part->error_ns);
         }
     }
-    return window.begin_ns <= window.end_ns ? window : (struct stretch){0, 0};
+    return window.steps.begin_ns <= window.steps.end_ns ? window : (struct window){0};
 }
 
 /* A ps hears late that the last step is over, and records until then. */
-static bool is_shown(const struct stretch *window, const struct timeline_part *part,
+static bool is_shown(const struct window *window, const struct timeline_part *part,
                      const struct stretch *s)
 {
     const int64_t error_ns = (int64_t)part->error_ns;
-    return s->begin_ns >= window->begin_ns - error_ns && s->end_ns <= window->end_ns + error_ns;
+    return s->begin_ns >= window->widest.begin_ns - error_ns &&
+           s->end_ns <= window->widest.end_ns + error_ns;
 }
 
 /* ---- JSON ---- */
@@ -227,15 +240,15 @@ static void put_span(struct events_file *e, int process, const struct stretch *s
 }
 
 /* Zero of the file is where the first step begins. */
-static void put_part(struct events_file *e, int index, const struct stretch *window)
+static void put_part(struct events_file *e, int index, const struct window *window)
 {
     const struct timeline_part *part = &e->timeline->parts[index];
     put_row_names(e, part, index + 1);
     for (int k = 0; k < part->span_count; k++) {
         struct stretch s = stretch_of(part, &part->spans[k]);
         if (!is_shown(window, part, &s)) continue;
-        s.begin_ns -= window->begin_ns;
-        s.end_ns -= window->begin_ns;
+        s.begin_ns -= window->steps.begin_ns;
+        s.end_ns -= window->steps.begin_ns;
         put_span(e, index + 1, &s, &part->spans[k]);
     }
 }
@@ -275,14 +288,14 @@ static void put_missing(FILE *f, const struct timeline *t)
 
 static void put_timeline(FILE *f, const struct timeline *t)
 {
-    const struct stretch window = window_of(t);
+    const struct window window = window_of(t);
     struct events_file events = {.file = f, .timeline = t};
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", f);
     for (int i = 0; i < t->part_count; i++)
         if (!t->parts[i].missing) put_part(&events, i, &window);
     fprintf(f, "],\n\"otherData\":{\"first_step\":%" PRIu64 ",\"steps\":%d,\"window_us\":",
             t->first_step, t->steps);
-    put_us(f, window.end_ns - window.begin_ns);
+    put_us(f, window.steps.end_ns - window.steps.begin_ns);
     fputs(",\n\"clock\":\"times are of worker/0; error_us: by which those of a task may be wrong "
           "either way\",\n\"tasks\":[",
           f);

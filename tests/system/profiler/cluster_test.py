@@ -103,7 +103,7 @@ class ProfilerCase(ClusterCase):
         window = timeline.about["window_us"]
         self.assertGreater(window, 0)
         for span in timeline.spans:
-            error = timeline.error[span.task] + ROUNDING_US
+            error = timeline.error[span.task] + max(timeline.error.values()) + ROUNDING_US
             self.assertGreaterEqual(span.end, span.begin, span)
             self.assertGreaterEqual(span.begin, -error, span)
             self.assertLessEqual(span.end, window + error, span)

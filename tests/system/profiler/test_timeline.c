@@ -122,6 +122,24 @@ static void what_a_ps_did_after_the_last_step_is_left_out(void **state)
     json_decref(file);
 }
 
+/* Its clock may be behind by so much: then its step ended later than it says. */
+static void what_was_perhaps_within_the_step_of_a_worker_is_shown(void **state)
+{
+    static const struct span step = {
+        .begin_ns = 1100 * US, .end_ns = 1900 * US, .step = 100, .kind = SPAN_STEP};
+    struct made m;
+    make(*state, &m);
+    m.parts[OTHER] =
+        (struct timeline_part){.task = 1, .spans = &step, .span_count = 1, .error_ns = 270 * US};
+    json_t *file = written(&m);
+    assert_null(event_of(file, "refresh"));
+    json_decref(file);
+    m.parts[OTHER].error_ns = 290 * US;
+    file = written(&m);
+    assert_non_null(event_of(file, "refresh"));
+    json_decref(file);
+}
+
 static void spans_say_what_they_are_of(void **state)
 {
     struct made m;
@@ -342,6 +360,7 @@ int main(void)
 #define RIGGED(test) cmocka_unit_test_setup_teardown(test, rig_setup, rig_teardown)
         RIGGED(times_are_the_chiefs_from_the_first_step_on),
         RIGGED(what_a_ps_did_after_the_last_step_is_left_out),
+        RIGGED(what_was_perhaps_within_the_step_of_a_worker_is_shown),
         RIGGED(spans_say_what_they_are_of),
         RIGGED(each_task_that_is_there_has_a_row),
         RIGGED(each_tower_but_the_first_has_a_row),

@@ -26,11 +26,9 @@ static const struct field own_fields[] = {
         .help =
             "folder for the checkpoint of the last step, in place of train.checkpoint_dir; where "
             "the record begins at a later step than 0, it has the checkpoint of that step"),
-    FIELD_OF(
-        "to_step", INT, struct replay_flags, to_step, .fallback = "0", .max = 0x1p53,
-        .help =
-            "stop at the first step from this one on at which all ps had the same gradients; 0: go "
-            "to the end"),
+    FIELD_OF("to_step", INT, struct replay_flags, to_step, .fallback = "0", .max = 0x1p53,
+             .help = "stop at the first step from this one on at which all ps had the same "
+                     "gradients; 0: go to the end"),
     {0},
 };
 

@@ -33,12 +33,10 @@ static const struct field fields[] = {
     FIELD_OF("ps", INT, struct scale_flags, ps, .fallback = "0", .max = PS_MAX,
              .help = "new number of parameter servers; 0: unchanged"),
     VISITED_FLAGS(struct scale_flags, "addresses of parameter servers, of which the first is ps/0"),
-    FIELD_OF(
-        "timeout", SECONDS, struct scale_flags, timeout_ms, .fallback = "60", .min = 0.001,
-        .max = SECONDS_MAX,
-        .help =
-            "seconds to wait for ps/0 to answer; the checkpoint taken for the change is limited "
-            "by the job's --save_timeout"),
+    FIELD_OF("timeout", SECONDS, struct scale_flags, timeout_ms, .fallback = "60", .min = 0.001,
+             .max = SECONDS_MAX,
+             .help = "seconds to wait for ps/0 to answer; the checkpoint taken for the change is "
+                     "limited by the job's --save_timeout"),
     {0},
 };
 

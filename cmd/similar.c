@@ -29,11 +29,9 @@ static const struct field flags[] = {
             "vocabulary file, one word per line, id 0 first: name rows by words instead of ids"),
     FIELD_OF("spec", STRING, struct similar_flags, spec, .fallback = "null",
              .help = "name rows by the words of this spec's text instead"),
-    FIELD_OF(
-        "data_dir", STRING, struct similar_flags, data_dir, .fallback = "null",
-        .help =
-            "folder that relative paths of the spec's data start from; default: the folder of the "
-            "spec"),
+    FIELD_OF("data_dir", STRING, struct similar_flags, data_dir, .fallback = "null",
+             .help = "folder that relative paths of the spec's data start from; default: the "
+                     "folder of the spec"),
     {0},
 };
 

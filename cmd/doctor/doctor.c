@@ -19,11 +19,9 @@ static const struct field own_fields[] = {
             "print one JSON object instead: findings, each with health, subject, text and advice"),
     FIELD_OF("answer_timeout", SECONDS, struct doctor_flags, answer_ms, .fallback = "5", .min = 0.1,
              .max = 600, .help = "total seconds to wait for answers of the other tasks' hosts"),
-    FIELD_OF(
-        "links", SECONDS, struct doctor_flags, links_ms, .fallback = "0", .max = 3600,
-        .help =
-            "seconds to measure the links between the hosts, with doctor started for all tasks of "
-            "the job at once, before the job begins; 0: do not measure"),
+    FIELD_OF("links", SECONDS, struct doctor_flags, links_ms, .fallback = "0", .max = 3600,
+             .help = "seconds to measure the links between the hosts, with doctor started for all "
+                     "tasks of the job at once, before the job begins; 0: do not measure"),
     {0},
 };
 

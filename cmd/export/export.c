@@ -33,24 +33,18 @@ struct export_flags {
 };
 
 static const struct field own_flags[] = {
-    FIELD_OF(
-        "format", ENUM, struct export_flags, format, .choices = export_formats,
-        .help =
-            "c: NAME.h and NAME.c, which need no library but libm; NAME is that of the spec. "
-            "saved_model: TensorFlow's, in FOLDER/STEP, as TensorFlow Serving looks for it. onnx: "
-            "NAME.onnx, of the operators of ai.onnx"),
-    FIELD_OF(
-        "out", STRING, struct export_flags, out,
-        .help =
-            "folder to write to, which is made where it is not there; or its URL (s3://, gs://, "
-            "hdfs://, ...)"),
-    FIELD_OF(
-        "outputs", STRINGS, struct export_flags, outputs, .fallback = "[]",
-        .count_max = PROGRAM_OUTPUTS_MAX,
-        .help =
-            "heads or nodes that it says instead of all heads, by name, as dtrain predict takes "
-            "them; cells that only others read are not asked for: one tower of two is "
-            "--outputs=user"),
+    FIELD_OF("format", ENUM, struct export_flags, format, .choices = export_formats,
+             .help = "c: NAME.h and NAME.c, which need no library but libm; NAME is that of the "
+                     "spec. saved_model: TensorFlow's, in FOLDER/STEP, as TensorFlow Serving looks "
+                     "for it. onnx: NAME.onnx, of the operators of ai.onnx"),
+    FIELD_OF("out", STRING, struct export_flags, out,
+             .help = "folder to write to, which is made where it is not there; or its URL (s3://, "
+                     "gs://, hdfs://, ...)"),
+    FIELD_OF("outputs", STRINGS, struct export_flags, outputs, .fallback = "[]",
+             .count_max = PROGRAM_OUTPUTS_MAX,
+             .help = "heads or nodes that it says instead of all heads, by name, as dtrain predict "
+                     "takes them; cells that only others read are not asked for: one tower of two "
+                     "is --outputs=user"),
     FIELD_OF("optimize", BOOL, struct export_flags, optimize, .fallback = "false",
              .help = "fold batch normalization into the layer before it; rounding differs by that"),
     FIELD_OF(
@@ -59,9 +53,8 @@ static const struct field own_flags[] = {
                 "is more than 1 GB; of c: all numbers are in a file NAME.weights, which NAME_open "
                 "maps, as in any case where there are more than 8388608"),
     FIELD_OF("delta", BOOL, struct export_flags, delta, .fallback = "false",
-             .help =
-                 "with what the run has published since that checkpoint (train.publish), as dtrain "
-                 "serve --follow serves it"),
+             .help = "with what the run has published since that checkpoint (train.publish), as "
+                     "dtrain serve --follow serves it"),
     {0},
 };
 

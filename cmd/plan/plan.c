@@ -40,25 +40,22 @@ static const struct field own_fields[] = {
     FIELD_OF("ps", INT, struct plan_flags, ps, .fallback = "0", .max = PS_MAX,
              .help =
                  "number of parameter servers; 0: the fewest that reach 95 % of the best speed"),
-    FIELD_OF(
-        "hosts", INT, struct plan_flags, hosts, .fallback = "0", .max = WORKERS_MAX,
-        .help =
-            "number of hosts that the tasks share: ps 0 and worker 0 are on the first, 1 on the "
-            "second, ..., and then from the first on again; 0: as --ps_hosts and --worker_hosts "
-            "say, where they are given, else each task has a host of its own"),
-    FIELD_OF(
-        "link", FLOAT, struct plan_flags, link_gbit, .fallback = "10", .min = 0.001, .max = 10000,
-        .help =
-            "bandwidth of each host's link in Gbit/s, each way, of which headers of Ethernet and "
-            "TCP take 6 %"),
+    FIELD_OF("hosts", INT, struct plan_flags, hosts, .fallback = "0", .max = WORKERS_MAX,
+             .help =
+                 "number of hosts that the tasks share: ps 0 and worker 0 are on the first, 1 on "
+                 "the second, ..., and then from the first on again; 0: as --ps_hosts and "
+                 "--worker_hosts say, where they are given, else each task has a host of its own"),
+    FIELD_OF("link", FLOAT, struct plan_flags, link_gbit, .fallback = "10", .min = 0.001,
+             .max = 10000,
+             .help = "bandwidth of each host's link in Gbit/s, each way, of which headers of "
+                     "Ethernet and TCP take 6 %"),
     FIELD_OF("round_trip", FLOAT, struct plan_flags, round_trip_ms, .fallback = "0.1", .max = 10000,
              .help = "round trip between two hosts in milliseconds (dtrain doctor measures it)"),
     FIELD_OF("memory", FLOAT, struct plan_flags, memory_gb, .fallback = "0", .max = 1e6,
              .help = "GB of memory available to each task; 0: no limit"),
     FIELD_OF("measure", INT, struct plan_flags, measure, .fallback = "0", .max = 1000000,
              .help = "measure the cost of a step on this host, in a short run of at least N steps; "
-                     "0: do not "
-                     "measure"),
+                     "0: do not measure"),
     FIELD_OF("record", STRING, struct plan_flags, record, .fallback = "null",
              .help = "take the cost of a step from the --result of a finished run instead"),
     FIELD_OF("computing", FLOAT, struct plan_flags, computing_ms, .fallback = "0", .max = 1e9,

@@ -50,12 +50,10 @@ static const struct field own_flags[] = {
     FIELD_OF(
         "models", STRING, struct serve_flags, models, .fallback = "null",
         .help =
-            "file that names several models, instead of --checkpoint and SPEC.json: "
-            "{\"models\": [{\"name\": \"clicks\", \"spec\": \"clicks.json\", \"checkpoint\": "
-            "\"run\"}, ...]}, each also with \"set\", \"follow\" and \"version_labels\": "
-            "[{\"label\": "
-            "\"stable\", \"checkpoint\": \"run/model.ckpt-320\"}, ...]; relative paths begin at "
-            "its folder"),
+            "file that names several models, instead of --checkpoint and SPEC.json: {\"models\": "
+            "[{\"name\": \"clicks\", \"spec\": \"clicks.json\", \"checkpoint\": \"run\"}, ...]}, "
+            "each also with \"set\", \"follow\" and \"version_labels\": [{\"label\": \"stable\", "
+            "\"checkpoint\": \"run/model.ckpt-320\"}, ...]; relative paths begin at its folder"),
     FIELD_OF("model_name", STRING, struct serve_flags, model_name, .fallback = "null",
              .help = "NAME in /v1/models/NAME; default: the name in the spec, else model"),
     COUNT("port", port, "8501", 0, PORT_MAX,
@@ -66,18 +64,14 @@ static const struct field own_flags[] = {
         .help =
             "address of this host to answer at: the default is for this host alone; 0.0.0.0: all. "
             "Nobody is asked who he is, and nothing is encrypted: put a proxy in front for that"),
-    FIELD_OF(
-        "ready_file", STRING, struct serve_flags, ready_file, .fallback = "null",
-        .help =
-            "file that is written once it serves, with its port: {\"pid\": 4242, \"http_port\": "
-            "8501}; removed at the end"),
+    FIELD_OF("ready_file", STRING, struct serve_flags, ready_file, .fallback = "null",
+             .help = "file that is written once it serves, with its port: {\"pid\": 4242, "
+                     "\"http_port\": 8501}; removed at the end"),
     SECONDS("poll_secs", poll_ms, "2", 0.01,
             "seconds between two looks for a newer checkpoint in the folder"),
-    FIELD_OF(
-        "follow", BOOL, struct serve_flags, follow, .fallback = "false",
-        .help =
-            "take what the run publishes between checkpoints (train.publish), too, as often as is "
-            "looked for a newer checkpoint"),
+    FIELD_OF("follow", BOOL, struct serve_flags, follow, .fallback = "false",
+             .help = "take what the run publishes between checkpoints (train.publish), too, as "
+                     "often as is looked for a newer checkpoint"),
     COUNT("max_batch", max_batch, "256", 1, BATCH_MAX, "rows that are computed together at most"),
     COUNT("batch_wait_ms", batch_wait_ms, "0", 0, WAIT_MS_MAX,
           "milliseconds that a batch waits for more rows; 0: those that came while the one before "

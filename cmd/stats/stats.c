@@ -37,16 +37,13 @@ static const struct field fields[] = {
     FIELD_OF(
         "counts", BOOL, struct stats_flags, counts, .fallback = "false",
         .help = "with --out, also NAME.counts.txt: how often each word comes, a tab, and the word"),
-    FIELD_OF(
-        "format", ENUM, struct stats_flags, format, .fallback = "\"auto\"", .choices = bare_formats,
-        .help =
-            "of files without a spec; auto: by their ending .jsonl, .tfrecord, .svm or .libsvm, "
-            "else csv"),
-    FIELD_OF(
-        "delimiter", STRING, struct stats_flags, delimiter, .fallback = "null",
-        .help =
-            "the character between cells of csv files without a spec, \\t for a tab; null: a tab "
-            "where the file ends in .tsv, else a comma"),
+    FIELD_OF("format", ENUM, struct stats_flags, format, .fallback = "\"auto\"",
+             .choices = bare_formats,
+             .help = "of files without a spec; auto: by their ending .jsonl, .tfrecord, .svm or "
+                     ".libsvm, else csv"),
+    FIELD_OF("delimiter", STRING, struct stats_flags, delimiter, .fallback = "null",
+             .help = "the character between cells of csv files without a spec, \\t for a tab; "
+                     "null: a tab where the file ends in .tsv, else a comma"),
     FIELD_OF("header", BOOL, struct stats_flags, header, .fallback = "true",
              .help = "the first line of csv files without a spec has the names of their cells"),
     FIELD_OF("words", INT, struct stats_flags, words, .fallback = "1000000", .min = WORDS_MIN,

@@ -20,27 +20,24 @@ static const struct field source_fields[] = {
         "bad_rows", FLOAT, struct source_spec, bad_rows, .fallback = "0", .max = BAD_ROWS_MAX,
         .help = "number of malformed rows or records to skip before one is an error; the log names "
                 "the first five; below 1: a fraction of all rows, as in 0.001"),
-    FIELD_OF(
-        "stream", ENUM, struct source_spec, stream, .fallback = "\"large\"", .choices = streamings,
-        .help = "read rows from the files again in every epoch instead of keeping them in memory: "
-                "large: "
-                "if the files exceed memory_mb (compressed ones count four times); always; never"),
+    FIELD_OF("stream", ENUM, struct source_spec, stream, .fallback = "\"large\"",
+             .choices = streamings,
+             .help = "read rows from the files again in every epoch instead of keeping them in "
+                     "memory: large: if the files exceed memory_mb (compressed ones count four "
+                     "times); always; never"),
     FIELD_OF("memory_mb", INT, struct source_spec, memory_mb, .fallback = "1024", .min = 1,
              .max = 1 << 24, .help = "memory in MiB for the rows of a stream, per worker"),
-    FIELD_OF(
-        "shuffle_rows", INT, struct source_spec, shuffle_rows, .fallback = "0", .max = 1 << 30,
-        .help =
-            "size of a stream's shuffle buffer in rows (blocks are read in random order, too); 0: "
-            "131072, or as many as fit twice into memory_mb"),
+    FIELD_OF("shuffle_rows", INT, struct source_spec, shuffle_rows, .fallback = "0", .max = 1 << 30,
+             .help = "size of a stream's shuffle buffer in rows (blocks are read in random order, "
+                     "too); 0: 131072, or as many as fit twice into memory_mb"),
     FIELD_OF(
         "readers", INT, struct source_spec, readers, .fallback = "0", .max = STREAM_READERS_MAX,
         .may_differ = true,
         .help = "threads that read a stream; 0: 2, or 16 for uncompressed files behind URLs, where "
                 "threads mostly wait for answers"),
     FIELD_OF("follow", BOOL, struct source_spec, follow, .fallback = "false",
-             .help =
-                 "data.train only: train on files matching the pattern as they appear, each once, "
-                 "until training is told to stop"),
+             .help = "data.train only: train on files matching the pattern as they appear, each "
+                     "once, until training is told to stop"),
     FIELD_OF("settle_secs", FLOAT, struct source_spec, settle_secs, .fallback = "1", .max = 1e6,
              .may_differ = true,
              .help = "seconds without a change after which a followed file counts as complete"),
@@ -49,9 +46,8 @@ static const struct field source_fields[] = {
              .help = "seconds to wait for the next file before the run fails; 0: no limit"),
     FIELD_OF("end_marker", STRING, struct source_spec, end_marker, .fallback = "\"_SUCCESS\"",
              .may_differ = true,
-             .help =
-                 "name of the file that marks the end: once it is in the followed folder, no more "
-                 "files are expected"),
+             .help = "name of the file that marks the end: once it is in the followed folder, no "
+                     "more files are expected"),
     {0},
 };
 
@@ -66,14 +62,11 @@ static const struct field data_fields[] = {
              .help = "evaluation data; null: no evaluation"),
     FIELD_OF("columns", VARIANTS, struct data_spec, columns, .fallback = "[]",
              .count_max = LISTED_COLUMNS_MAX, .object = &column_spec_object, .kinds = &column_kinds,
-             .help =
-                 "feature columns of both, which nodes read by name; none: all features form one "
-                 "column of numbers"),
-    FIELD_OF(
-        "weight", STRING, struct data_spec, weight, .fallback = "null",
-        .help =
-            "numeric column with the weight of each example in loss and metrics, 0 or more; null: "
-            "every example weighs 1"),
+             .help = "feature columns of both, which nodes read by name; none: all features form "
+                     "one column of numbers"),
+    FIELD_OF("weight", STRING, struct data_spec, weight, .fallback = "null",
+             .help = "numeric column with the weight of each example in loss and metrics, 0 or "
+                     "more; null: every example weighs 1"),
     FIELD_OF("batch_size", INT, struct data_spec, batch_size, .fallback = "100", .min = 1,
              .max = BATCH_ROWS_MAX, .help = "examples per step and worker"),
     FIELD_OF("eval_batch_size", INT, struct data_spec, eval_batch_size, .fallback = "0",

@@ -20,9 +20,8 @@ static const struct field fields[] = {
              .count_max = LABEL_CLASSES_MAX,
              .help = "the words of the label; the first is class 0"),
     FIELD_OF("threshold", JSON, struct label_spec, threshold, .fallback = "null",
-             .help =
-                 "the label is 1 for numbers of at least this, 0 below: 4 turns ratings of 4 and 5 "
-                 "into 1; null: numbers as they are"),
+             .help = "the label is 1 for numbers of at least this, 0 below: 4 turns ratings of 4 "
+                     "and 5 into 1; null: numbers as they are"),
     FIELD_OF("scale", FLOAT, struct label_spec, scale, .fallback = "1", .min = -1e30, .max = 1e30,
              .help = "label = scale * number + offset"),
     FIELD_OF("offset", FLOAT, struct label_spec, offset, .fallback = "0", .min = -1e30, .max = 1e30,

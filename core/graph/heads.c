@@ -16,19 +16,14 @@ static const struct field head_fields[] = {
         .help = "which of the source's \"labels\"; null: the only one, or \"label\" of the source"),
     FIELD_OF("loss", VARIANT, struct head_spec, loss, .object = &loss_spec_object,
              .kinds = &loss_kinds, .help = "the objective of this head"),
-    FIELD_OF(
-        "row_weight", STRING, struct head_spec, row_weight, .fallback = "null",
-        .help =
-            "a numeric column, or one of the source's labels, with the weight of each row in this "
-            "head's loss and metrics, instead of data.weight: rows of weight 0 are ignored, as "
-            "rows "
-            "without a click by a head that predicts what follows a click; null: data.weight, or "
-            "1"),
-    FIELD_OF(
-        "weight", FLOAT, struct head_spec, weight, .fallback = "1", .max = 1e6,
-        .help =
-            "factor of this head's loss in the sum that training minimizes; 0: the loss is only "
-            "reported"),
+    FIELD_OF("row_weight", STRING, struct head_spec, row_weight, .fallback = "null",
+             .help = "a numeric column, or one of the source's labels, with the weight of each row "
+                     "in this head's loss and metrics, instead of data.weight: rows of weight 0 "
+                     "are ignored, as rows without a click by a head that predicts what follows a "
+                     "click; null: data.weight, or 1"),
+    FIELD_OF("weight", FLOAT, struct head_spec, weight, .fallback = "1", .max = 1e6,
+             .help = "factor of this head's loss in the sum that training minimizes; 0: the loss "
+                     "is only reported"),
     FIELD_OF("metrics", VARIANTS, struct head_spec, metrics, .fallback = "[]",
              .count_max = METRICS_MAX, .kinds = &metric_kinds,
              .help = "metrics of this head, beside its loss"),

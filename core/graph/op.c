@@ -7,22 +7,17 @@
 #include <string.h>
 
 static const struct field node_spec_fields[] = {
-    FIELD_OF(
-        "name", STRING, struct node_spec, name, .fallback = "null",
-        .help =
-            "name used by other nodes and in checkpoints; default: the op's name, with _1, _2 ... "
-            "if that is taken"),
+    FIELD_OF("name", STRING, struct node_spec, name, .fallback = "null",
+             .help = "name used by other nodes and in checkpoints; default: the op's name, with "
+                     "_1, _2 ... if that is taken"),
     FIELD_OF("inputs", STRINGS, struct node_spec, inputs, .fallback = "[]", .count_max = INPUTS_MAX,
-             .help =
-                 "nodes and columns it reads (\"features\": data without columns); default: the "
-                 "previous node"),
-    FIELD_OF(
-        "weights_of", STRING, struct node_spec, weights_of, .fallback = "null",
-        .help =
-            "an earlier node of the same op and shapes, or another use of the same block, whose "
-            "variables this one shares (reuse=True): gradients are summed, initializers and "
-            "regularizers are the earlier node's, and moving averages use the mean of both "
-            "batches. null: variables of its own"),
+             .help = "nodes and columns it reads (\"features\": data without columns); default: "
+                     "the previous node"),
+    FIELD_OF("weights_of", STRING, struct node_spec, weights_of, .fallback = "null",
+             .help = "an earlier node of the same op and shapes, or another use of the same block, "
+                     "whose variables this one shares (reuse=True): gradients are summed, "
+                     "initializers and regularizers are the earlier node's, and moving averages "
+                     "use the mean of both batches. null: variables of its own"),
     {0},
 };
 

@@ -290,8 +290,7 @@ struct loss_node {
                               value from the batch */
     bool weighs_classes;   /* set by infer */
     float *losses;         /* [batch] */
-    const float
-        *scale; /* of the gradient: one float of the device; set by the plan with each batch */
+    const float *scale;    /* of the gradient: one float of the device, from the plan */
     struct loss_counts {
         double counted; /* divisor of the mean of all rows */
         int64_t labels; /* of classes: how many the rows have, those that are none left out */

@@ -10,11 +10,9 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    FIELD_OF(
-        "rate", FLOAT, struct attributes, rate, .min = 1e-9, .max = 1,
-        .help =
-            "fraction of the rows labelled 0 that were kept, at random, in data.train; all rows "
-            "labelled 1 must be there"),
+    FIELD_OF("rate", FLOAT, struct attributes, rate, .min = 1e-9, .max = 1,
+             .help = "fraction of the rows labelled 0 that were kept, at random, in data.train; "
+                     "all rows labelled 1 must be there"),
     {0},
 };
 

@@ -9,12 +9,10 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    FIELD_OF(
-        "shape", INTS, struct attributes, shape, .min = -1, .max = (double)(INT64_C(1) << 40),
-        .count_max = RANK_MAX - 1,
-        .help =
-            "new shape of one example, without the batch; 0: the input's length of this axis; -1, "
-            "once: inferred from the rest"),
+    FIELD_OF("shape", INTS, struct attributes, shape, .min = -1, .max = (double)(INT64_C(1) << 40),
+             .count_max = RANK_MAX - 1,
+             .help = "new shape of one example, without the batch; 0: the input's length of this "
+                     "axis; -1, once: inferred from the rest"),
     {0},
 };
 

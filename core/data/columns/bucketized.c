@@ -12,12 +12,11 @@ struct attributes {
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
-    FIELD_OF(
-        "boundaries", FLOATS, struct attributes, boundaries, .fallback = "[]", .min = -1e30,
-        .max = 1e30, .count_max = FIELD_LIST_MAX, .group = "boundaries", .group_is_required = true,
-        .help =
-            "increasing numbers; n boundaries make n + 1 buckets, and a value equal to a boundary "
-            "falls into the upper one"),
+    FIELD_OF("boundaries", FLOATS, struct attributes, boundaries, .fallback = "[]", .min = -1e30,
+             .max = 1e30, .count_max = FIELD_LIST_MAX, .group = "boundaries",
+             .group_is_required = true,
+             .help = "increasing numbers; n boundaries make n + 1 buckets, and a value equal to a "
+                     "boundary falls into the upper one"),
     FIELD_OF("file", STRING, struct attributes, file, .fallback = "null", .group = "boundaries",
              .group_is_required = true, .may_differ = true,
              .help = "file with one entry per line, plain or compressed, instead of the list"),

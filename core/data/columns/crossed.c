@@ -31,9 +31,8 @@ struct keys {
 
 static const struct field fields[] = {
     FIELD_OF("keys", STRINGS, struct attributes, keys, .count_min = 2, .count_max = KEYS_MAX,
-             .help =
-                 "what to cross: cells (their raw words), or earlier columns (their ids; for hash "
-                 "columns, and for vocabulary columns named like a cell, the words)"),
+             .help = "what to cross: cells (their raw words), or earlier columns (their ids; for "
+                     "hash columns, and for vocabulary columns named like a cell, the words)"),
     IDS_FIELD("buckets", offsetof(struct attributes, buckets),
               "how many ids there are; combinations that fall into the same share it"),
     {0},

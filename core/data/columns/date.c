@@ -21,11 +21,9 @@ static const int64_t ids_of_part[] = {
 
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
-    FIELD_OF(
-        "part", ENUM, struct date_attributes, part, .choices = parts,
-        .help =
-            "hour (24 ids), weekday (7, the first is Monday), day of the month (31) and month (12) "
-            "are ids from 0; seconds since 1970 are a number"),
+    FIELD_OF("part", ENUM, struct date_attributes, part, .choices = parts,
+             .help = "hour (24 ids), weekday (7, the first is Monday), day of the month (31) and "
+                     "month (12) are ids from 0; seconds since 1970 are a number"),
     FIELD_OF(
         "format", STRING, struct date_attributes, format, .fallback = "null",
         .help = "format of the cell for strptime, as in %d.%m.%Y %H:%M; null: ISO 8601, 2026-03-31 "
@@ -37,8 +35,7 @@ static const struct field fields[] = {
              .max = 1e30, .help = "of seconds: x = scale * x + offset, in double"),
     FIELD_OF("default", JSON, struct date_attributes, fallback, .fallback = "null",
              .help = "seconds since 1970 for empty cells; null: such a cell has no id, and is an "
-                     "error where "
-                     "seconds are wanted"),
+                     "error where seconds are wanted"),
     {0},
 };
 

@@ -12,11 +12,10 @@ struct attributes {
 static const struct field fields[] = {
     SOURCE_FIELDS("null", "1"),
     IDS_FIELD("buckets", offsetof(struct attributes, buckets), "ids are from 0 to one less"),
-    FIELD_OF(
-        "default", INT, struct attributes, fallback, .fallback = "-1", .min = -1, .max = 0x1p53,
-        .help =
-            "id used where there is none, and for numbers outside the range of ids; -1: nothing "
-            "stands in, and a number outside the range is an error"),
+    FIELD_OF("default", INT, struct attributes, fallback, .fallback = "-1", .min = -1,
+             .max = 0x1p53,
+             .help = "id used where there is none, and for numbers outside the range of ids; -1: "
+                     "nothing stands in, and a number outside the range is an error"),
     {0},
 };
 

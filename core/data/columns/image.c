@@ -23,12 +23,10 @@ static const char *const fits[] = {
 static const struct field fields[] = {
     FIELD_OF("source", STRING, struct column_source, cell, .fallback = "null",
              .help = "the cell it reads; null: the cell of the same name"),
-    FIELD_OF(
-        "size", INTS, struct attributes, size, .min = 1, .max = SIDE_MAX, .count_min = 1,
-        .count_max = 2,
-        .help =
-            "size that nodes read, [y, x] or one number for both: the column has the shape [y, x, "
-            "channels], with values from 0 to 255"),
+    FIELD_OF("size", INTS, struct attributes, size, .min = 1, .max = SIDE_MAX, .count_min = 1,
+             .count_max = 2,
+             .help = "size that nodes read, [y, x] or one number for both: the column has the "
+                     "shape [y, x, channels], with values from 0 to 255"),
     FIELD_OF("channels", INT, struct attributes, channels, .fallback = "3", .min = 1, .max = 3,
              .help = "3: red, green, blue; 1: grey"),
     FIELD_OF(

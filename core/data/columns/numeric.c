@@ -17,11 +17,9 @@ static const struct field fields[] = {
              .help = "clip values below this, before any other transform; null: no clipping"),
     FIELD_OF("log1p", BOOL, struct numeric_attributes, log1p, .fallback = "false",
              .help = "take log(1 + x), before scale and offset"),
-    FIELD_OF(
-        "standardize", BOOL, struct numeric_attributes, standardize, .fallback = "false",
-        .help =
-            "subtract the training data's mean and divide by their standard deviation, number by "
-            "number, after log1p; both are kept beside the run's checkpoints"),
+    FIELD_OF("standardize", BOOL, struct numeric_attributes, standardize, .fallback = "false",
+             .help = "subtract the training data's mean and divide by their standard deviation, "
+                     "number by number, after log1p; both are kept beside the run's checkpoints"),
     FIELD_OF("mean", FLOATS, struct numeric_attributes, mean, .fallback = "[]", .min = -1e38,
              .max = 1e38,
              .help = "one per number, to standardize by; none: measured from the training data"),

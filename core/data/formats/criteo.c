@@ -33,11 +33,9 @@ static err read_criteo(const void *attributes, const struct format_context *cont
 }
 
 static const struct field fields[] = {
-    FIELD_OF(
-        "file", FILES, struct criteo_attributes, file, .may_differ = true,
-        .help =
-            "tab-separated rows, plain or compressed: a file, a list, a pattern, or @ and a file "
-            "of names"),
+    FIELD_OF("file", FILES, struct criteo_attributes, file, .may_differ = true,
+             .help = "tab-separated rows, plain or compressed: a file, a list, a pattern, or @ and "
+                     "a file of names"),
     {0},
 };
 

@@ -442,12 +442,10 @@ static const struct field fields[] = {
     FIELD_OF("delimiter", STRING, struct csv_attributes, delimiter, .fallback = "\",\"",
              .may_differ = true,
              .help = "separator between cells, of one or more characters: \"::\"; \\t is a tab"),
-    FIELD_OF(
-        "missing", JSON, struct csv_attributes, missing, .fallback = "null",
-        .help =
-            "number used for cells that are empty, ?, NA, nan, NULL, None, N/A or \\N (null: such "
-            "a cell is an error); beside data.columns: list of words that count as empty, such as "
-            "[\"NA\", \"NULL\"]"),
+    FIELD_OF("missing", JSON, struct csv_attributes, missing, .fallback = "null",
+             .help = "number used for cells that are empty, ?, NA, nan, NULL, None, N/A or \\N "
+                     "(null: such a cell is an error); beside data.columns: list of words that "
+                     "count as empty, such as [\"NA\", \"NULL\"]"),
     {0},
 };
 

@@ -136,11 +136,9 @@ static err read_idx(const void *attributes, const struct format_context *context
 }
 
 static const struct field fields[] = {
-    FIELD_OF(
-        "features", FILES, struct idx_attributes, features, .may_differ = true,
-        .help =
-            "idx files of uint8 or float32, plain or compressed: a file, a list, a pattern, or @ "
-            "and a file of names; [rows, y, x] become images [y, x, 1]"),
+    FIELD_OF("features", FILES, struct idx_attributes, features, .may_differ = true,
+             .help = "idx files of uint8 or float32, plain or compressed: a file, a list, a "
+                     "pattern, or @ and a file of names; [rows, y, x] become images [y, x, 1]"),
     FIELD_OF("labels", FILES, struct idx_attributes, labels, .may_differ = true,
              .help = "idx file with one label per row: uint8, int32 or float32"),
     {0},

@@ -65,11 +65,9 @@ static err read_raw(const void *attributes, const struct format_context *context
 }
 
 static const struct field fields[] = {
-    FIELD_OF(
-        "file", FILES, struct raw_attributes, file, .may_differ = true,
-        .help =
-            "features of all rows, little-endian, plain or compressed: a file, a list, a pattern, "
-            "or @ and a file of names"),
+    FIELD_OF("file", FILES, struct raw_attributes, file, .may_differ = true,
+             .help = "features of all rows, little-endian, plain or compressed: a file, a list, a "
+                     "pattern, or @ and a file of names"),
     FIELD_OF("shape", INTS, struct raw_attributes, shape, .min = 1, .max = 0x1p40,
              .count_max = RANK_MAX - 1, .help = "shape of one example"),
     FIELD_OF("dtype", ENUM, struct raw_attributes, dtype, .fallback = "\"float32\"",

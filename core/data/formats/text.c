@@ -24,45 +24,33 @@ struct text_attributes {
 
 static const struct field fields[] = {
     TEXT_FIELDS,
-    FIELD_OF(
-        "time", INT, struct text_attributes, time, .fallback = "0", .max = 1 << 16,
-        .help =
-            "characters or words per row, at least 1; not with skip_gram, whose rows are single "
-            "words"),
-    FIELD_OF(
-        "part", FLOATS, struct text_attributes, part, .fallback = "[0, 1]", .max = 1,
-        .count_max = 2,
-        .help =
-            "part of the text to use, as fractions: [0.9, 1] is the last tenth; ids are those of "
-            "the whole text"),
+    FIELD_OF("time", INT, struct text_attributes, time, .fallback = "0", .max = 1 << 16,
+             .help = "characters or words per row, at least 1; not with skip_gram, whose rows are "
+                     "single words"),
+    FIELD_OF("part", FLOATS, struct text_attributes, part, .fallback = "[0, 1]", .max = 1,
+             .count_max = 2,
+             .help = "part of the text to use, as fractions: [0.9, 1] is the last tenth; ids are "
+                     "those of the whole text"),
     FIELD_OF(
         "order", ENUM, struct text_attributes, order, .fallback = "\"windows\"", .choices = orders,
-        .help =
-            "windows: consecutive rows from the beginning of the text to its end; lanes: the text "
-            "is cut into \"lanes\" equal parts, and row r continues where row r - lanes ended; "
-            "skip_gram: each row is a word, and its label one of the words around it"),
+        .help = "windows: consecutive rows from the beginning of the text to its end; lanes: the "
+                "text is cut into \"lanes\" equal parts, and row r continues where row r - lanes "
+                "ended; skip_gram: each row is a word, and its label one of the words around it"),
     FIELD_OF("stride", INT, struct text_attributes, stride, .fallback = "0", .max = 1 << 30,
              .help = "distance between the starts of consecutive windows; 0: the same as time"),
     FIELD_OF("lanes", INT, struct text_attributes, lanes, .fallback = "0", .max = 1 << 20,
-             .help =
-                 "lanes: number of parts, which is the number of rows of all workers' batches in a "
-                 "step; needs shuffle false"),
-    FIELD_OF(
-        "window", INT, struct text_attributes, pairs.window, .fallback = "0", .max = 1 << 10,
-        .help =
-            "skip_gram: number of words on each side that are labels of a word, one row each, at "
-            "least 1"),
-    FIELD_OF(
-        "random_window", BOOL, struct text_attributes, pairs.random, .fallback = "false",
-        .help =
-            "skip_gram: draw each word's window from 1 to \"window\", as word2vec, so that near "
-            "words count more"),
-    FIELD_OF(
-        "subsample", FLOAT, struct text_attributes, pairs.subsample, .fallback = "0", .max = 1,
-        .help =
-            "skip_gram: subsampling s of frequent words: a word with frequency f is kept with "
-            "probability (sqrt(f / s) + 1) s / f, by the seed, before windows are formed; 0: keep "
-            "all. 1e-3 to 1e-5 suit large texts"),
+             .help = "lanes: number of parts, which is the number of rows of all workers' batches "
+                     "in a step; needs shuffle false"),
+    FIELD_OF("window", INT, struct text_attributes, pairs.window, .fallback = "0", .max = 1 << 10,
+             .help = "skip_gram: number of words on each side that are labels of a word, one row "
+                     "each, at least 1"),
+    FIELD_OF("random_window", BOOL, struct text_attributes, pairs.random, .fallback = "false",
+             .help = "skip_gram: draw each word's window from 1 to \"window\", as word2vec, so "
+                     "that near words count more"),
+    FIELD_OF("subsample", FLOAT, struct text_attributes, pairs.subsample, .fallback = "0", .max = 1,
+             .help = "skip_gram: subsampling s of frequent words: a word with frequency f is kept "
+                     "with probability (sqrt(f / s) + 1) s / f, by the seed, before windows are "
+                     "formed; 0: keep all. 1e-3 to 1e-5 suit large texts"),
     {0},
 };
 

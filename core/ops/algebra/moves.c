@@ -186,12 +186,10 @@ struct transpose {
 };
 
 static const struct field transpose_fields[] = {
-    FIELD_OF(
-        "perm", INTS, struct transpose, perm, .min = 1, .max = RANK_MAX - 1,
-        .count_max = RANK_MAX - 1,
-        .help =
-            "axis of the input that becomes each axis of the output, from 1, without the batch, "
-            "as in tf.keras.layers.Permute"),
+    FIELD_OF("perm", INTS, struct transpose, perm, .min = 1, .max = RANK_MAX - 1,
+             .count_max = RANK_MAX - 1,
+             .help = "axis of the input that becomes each axis of the output, from 1, without the "
+                     "batch, as in tf.keras.layers.Permute"),
     {0},
 };
 

@@ -26,12 +26,10 @@ static const char *const reductions[] = {
 static const struct field fields[] = {
     FIELD_OF("reduction", ENUM, struct attributes, reduction, .choices = reductions,
              .help = "sum; mean; max (equal maxima share the gradient)"),
-    FIELD_OF(
-        "axes", INTS, struct attributes, axes, .fallback = "[]", .min = -RANK_MAX,
-        .max = RANK_MAX - 1, .count_max = RANK_MAX - 1,
-        .help =
-            "axes to reduce, counting the batch as 0; negative: from the end; []: all axes of an "
-            "example"),
+    FIELD_OF("axes", INTS, struct attributes, axes, .fallback = "[]", .min = -RANK_MAX,
+             .max = RANK_MAX - 1, .count_max = RANK_MAX - 1,
+             .help = "axes to reduce, counting the batch as 0; negative: from the end; []: all "
+                     "axes of an example"),
     KEEP_DIMS,
     MASK_FIELD(offsetof(struct attributes, mask)),
     {0},

@@ -26,12 +26,10 @@ static const struct field fields[] = {
             "in the middle; smaller images are padded with zeros; []: the size of the image"),
     FIELD_OF("pad", INT, struct attributes, pad, .fallback = "0", .max = PAD_MAX,
              .help = "in training: zeros added on every side before cropping"),
-    FIELD_OF(
-        "area", FLOATS, struct attributes, area, .fallback = "[]", .max = 1, .count_max = 2,
-        .help =
-            "in training: range [lower, upper] of the random fraction of an image's area that is "
-            "cut out, anywhere in it, and resized to crop, bilinearly; []: parts of the size of "
-            "the crop"),
+    FIELD_OF("area", FLOATS, struct attributes, area, .fallback = "[]", .max = 1, .count_max = 2,
+             .help = "in training: range [lower, upper] of the random fraction of an image's area "
+                     "that is cut out, anywhere in it, and resized to crop, bilinearly; []: parts "
+                     "of the size of the crop"),
     FIELD_OF("aspect", FLOATS, struct attributes, aspect, .fallback = "[0.75, 1.33333333]",
              .min = 1e-3, .max = 1e3, .count_min = 2, .count_max = 2,
              .help =
@@ -39,17 +37,13 @@ static const struct field fields[] = {
                  "height; a side that would be longer than the image is as long as the image"),
     FIELD_OF("flip", BOOL, struct attributes, flip, .fallback = "false",
              .help = "in training: mirror each image left to right with probability 1/2"),
-    FIELD_OF(
-        "brightness", FLOAT, struct attributes, brightness, .fallback = "0", .max = 1e6,
-        .help =
-            "in training, add one random number from -brightness to brightness to a whole image "
-            "(TensorFlow's max_delta)"),
-    FIELD_OF(
-        "contrast", FLOATS, struct attributes, contrast, .fallback = "[1, 1]", .max = 1e6,
-        .count_min = 2, .count_max = 2,
-        .help =
-            "in training: range [lower, upper] of the random contrast factor, which scales each "
-            "channel's distance from its mean"),
+    FIELD_OF("brightness", FLOAT, struct attributes, brightness, .fallback = "0", .max = 1e6,
+             .help = "in training, add one random number from -brightness to brightness to a whole "
+                     "image (TensorFlow's max_delta)"),
+    FIELD_OF("contrast", FLOATS, struct attributes, contrast, .fallback = "[1, 1]", .max = 1e6,
+             .count_min = 2, .count_max = 2,
+             .help = "in training: range [lower, upper] of the random contrast factor, which "
+                     "scales each channel's distance from its mean"),
     {0},
 };
 

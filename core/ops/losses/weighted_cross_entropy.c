@@ -7,11 +7,9 @@ struct attributes {
 };
 
 static const struct field fields[] = {
-    FIELD_OF(
-        "pos_weight", FLOAT, struct attributes, pos_weight, .min = 0, .max = 1e9,
-        .help =
-            "weight of positive labels relative to negative ones: above 1 favours recall, below 1 "
-            "precision"),
+    FIELD_OF("pos_weight", FLOAT, struct attributes, pos_weight, .min = 0, .max = 1e9,
+             .help = "weight of positive labels relative to negative ones: above 1 favours recall, "
+                     "below 1 precision"),
     {0},
 };
 

@@ -34,9 +34,8 @@ static const struct field fields[] = {
              .max = THRESHOLDS_MAX, .help = "number of equally spaced thresholds of the curve"),
     FIELD_OF("summation_method", ENUM, struct attributes, method, .fallback = "\"trapezoidal\"",
              .choices = method_names,
-             .help =
-                 "how the area is computed: trapezoidal; careful_interpolation (PR only); ranking: "
-                 "exact, uses every example as a threshold and 24 bytes for each"),
+             .help = "how the area is computed: trapezoidal; careful_interpolation (PR only); "
+                     "ranking: exact, uses every example as a threshold and 24 bytes for each"),
     {0},
 };
 

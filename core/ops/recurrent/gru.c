@@ -11,9 +11,8 @@ struct attributes {
 static const struct field fields[] = {
     RECURRENT_FIELDS,
     FIELD_OF("attention", STRING, struct attributes, attention, .fallback = "null",
-             .help =
-                 "a node of [batch, time] with values from 0 to 1: the update gate of a step is "
-                 "multiplied by 1 minus this (AUGRU); null: unchanged"),
+             .help = "a node of [batch, time] with values from 0 to 1: the update gate of a step "
+                     "is multiplied by 1 minus this (AUGRU); null: unchanged"),
     {0},
 };
 

@@ -29,13 +29,12 @@ static const struct field row_regularizer_fields[] = {
              .help = "penalty l1 * sum |w|"),
     FIELD_OF("l2", FLOAT, struct row_regularizer, regularizer.l2, .fallback = "0", .max = 1e9,
              .help = "penalty l2 * sum w^2"),
-    FIELD_OF(
-        "rows", ENUM, struct row_regularizer, rows, .fallback = "\"batch\"", .choices = rows_names,
-        .help =
-            "batch: the rows that the batch names, each once; other rows cost nothing and keep "
-            "their values; table: all rows, which the ps change at every update: the whole table "
-            "is then in memory, an update takes as long as the table is large, and the reported "
-            "loss leaves the penalty out"),
+    FIELD_OF("rows", ENUM, struct row_regularizer, rows, .fallback = "\"batch\"",
+             .choices = rows_names,
+             .help = "batch: the rows that the batch names, each once; other rows cost nothing and "
+                     "keep their values; table: all rows, which the ps change at every update: the "
+                     "whole table is then in memory, an update takes as long as the table is "
+                     "large, and the reported loss leaves the penalty out"),
     {0},
 };
 

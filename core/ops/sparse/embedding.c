@@ -26,30 +26,25 @@ static const struct field fields[] = {
              .help = "outputs per example; the width of the table"),
     FIELD_OF("combiner", ENUM, struct attributes, combiner, .fallback = "\"mean\"",
              .choices = combiner_names,
-             .help =
-                 "how the rows of an example are combined: sum; mean (divided by the sum of their "
-                 "weights); sqrtn (divided by the root of the sum of squared weights); none: not "
-                 "combined, [batch, ids, dimension], padded with zeros"),
-    FIELD_OF(
-        "initializer", VARIANT, struct attributes, initializer, .fallback = "null",
-        .kinds = &initializer_kinds,
-        .help =
-            "initializer of the table; null: truncated_normal with stddev 1 / sqrt(dimension), as "
-            "TensorFlow; stddev 0.01 suits new click models"),
+             .help = "how the rows of an example are combined: sum; mean (divided by the sum of "
+                     "their weights); sqrtn (divided by the root of the sum of squared weights); "
+                     "none: not combined, [batch, ids, dimension], padded with zeros"),
+    FIELD_OF("initializer", VARIANT, struct attributes, initializer, .fallback = "null",
+             .kinds = &initializer_kinds,
+             .help = "initializer of the table; null: truncated_normal with stddev 1 / "
+                     "sqrt(dimension), as TensorFlow; stddev 0.01 suits new click models"),
     ROW_REGULARIZER_FIELD(offsetof(struct attributes, regularizer)),
-    FIELD_OF(
-        "table", STRING, struct attributes, table, .fallback = "null",
-        .help =
-            "an earlier embedding, with as many rows and the same dimension, whose table this one "
-            "shares (tf.feature_column.shared_embedding_columns); null: a separate table"),
+    FIELD_OF("table", STRING, struct attributes, table, .fallback = "null",
+             .help =
+                 "an earlier embedding, with as many rows and the same dimension, whose table this "
+                 "one shares (tf.feature_column.shared_embedding_columns); null: a separate table"),
     FIELD_OF(
         "share", BOOL, struct attributes, share, .fallback = "false",
         .help = "with several inputs, whose output is [batch, inputs, ...]: use one table for all; "
                 "false: one table each, NAME/INPUT/embedding_weights"),
     FIELD_OF("weights", STRING, struct attributes, weights, .fallback = "null",
-             .help =
-                 "a column or node with one weight per id, instead of the weights in the column of "
-                 "ids; no gradient flows into it"),
+             .help = "a column or node with one weight per id, instead of the weights in the "
+                     "column of ids; no gradient flows into it"),
     CAPACITY_FIELDS(offsetof(struct attributes, capacity)),
     {0},
 };

@@ -21,19 +21,16 @@ struct attributes {
 static const struct field fields[] = {
     FIELD_OF("ids", STRING, struct attributes, ids,
              .help = "column with the id of each row's item, one id per row"),
-    FIELD_OF(
-        "frequency", STRING, struct attributes, frequency, .fallback = "null",
-        .help =
-            "column with the frequency of each row's item, above 0, as a count or a fraction: its "
-            "logarithm is subtracted from the item's logits (sampling bias correction); null: no "
-            "correction"),
+    FIELD_OF("frequency", STRING, struct attributes, frequency, .fallback = "null",
+             .help = "column with the frequency of each row's item, above 0, as a count or a "
+                     "fraction: its logarithm is subtracted from the item's logits (sampling bias "
+                     "correction); null: no correction"),
     FIELD_OF("temperature", FLOAT, struct attributes, temperature, .fallback = "1", .min = 1e-6,
              .max = 1e6,
              .help = "divides the products; 0.05 suits vectors of length 1 (l2_normalize)"),
     FIELD_OF("block", INT, struct attributes, block, .fallback = "0", .max = 1 << 20,
-             .help =
-                 "size of the consecutive blocks of a batch within which rows are compared; 0: the "
-                 "whole batch (with towers: a tower's rows)"),
+             .help = "size of the consecutive blocks of a batch within which rows are compared; 0: "
+                     "the whole batch (with towers: a tower's rows)"),
     {0},
 };
 

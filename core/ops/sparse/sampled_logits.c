@@ -33,13 +33,11 @@ static const struct field fields[] = {
     FIELD_OF("sampled", INT, struct attributes, sampled, .fallback = "64", .min = 1,
              .max = SAMPLED_MAX,
              .help = "number of classes drawn per batch, in addition to its labels (num_sampled)"),
-    FIELD_OF(
-        "sampler", ENUM, struct attributes, sampler, .fallback = "\"log_uniform\"",
-        .choices = sampler_names,
-        .help =
-            "log_uniform: class k has probability log((k + 2) / (k + 1)) / log(classes + 1), for "
-            "classes sorted by falling frequency; unigram: by the frequency of the class to the "
-            "power of distortion; uniform: all classes alike"),
+    FIELD_OF("sampler", ENUM, struct attributes, sampler, .fallback = "\"log_uniform\"",
+             .choices = sampler_names,
+             .help = "log_uniform: class k has probability log((k + 2) / (k + 1)) / log(classes + "
+                     "1), for classes sorted by falling frequency; unigram: by the frequency of "
+                     "the class to the power of distortion; uniform: all classes alike"),
     FIELD_OF("unique", BOOL, struct attributes, unique, .fallback = "true",
              .help = "draw no class twice per batch"),
     FIELD_OF(
@@ -49,19 +47,15 @@ static const struct field fields[] = {
              .count_max = CLASSES_MAX,
              .help =
                  "unigram: frequency of each class; none: counted in the data, for text formats"),
-    FIELD_OF(
-        "remove_accidental_hits", BOOL, struct attributes, remove_accidental_hits,
-        .fallback = "true",
-        .help =
-            "ignore drawn classes that are the label of an example; TensorFlow's default is true "
-            "for sampled_softmax, false for nce"),
+    FIELD_OF("remove_accidental_hits", BOOL, struct attributes, remove_accidental_hits,
+             .fallback = "true",
+             .help = "ignore drawn classes that are the label of an example; TensorFlow's default "
+                     "is true for sampled_softmax, false for nce"),
     FIELD_OF("bias", BOOL, struct attributes, bias, .fallback = "true",
              .help = "add a trained bias per class, initially 0"),
-    FIELD_OF(
-        "label", STRING, struct attributes, label, .fallback = "null",
-        .help =
-            "name of the label, among the source's \"labels\", whose classes these are; null: the "
-            "only one"),
+    FIELD_OF("label", STRING, struct attributes, label, .fallback = "null",
+             .help = "name of the label, among the source's \"labels\", whose classes these are; "
+                     "null: the only one"),
     FIELD_OF("initializer", VARIANT, struct attributes, initializer, .fallback = "null",
              .kinds = &initializer_kinds,
              .help =

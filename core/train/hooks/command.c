@@ -97,12 +97,10 @@ static const struct field fields[] = {
             "DTRAIN_LOSS, DTRAIN_METRIC_<NAME>, DTRAIN_SPEC_NAME and DTRAIN_CODE"),
     FIELD_OF("timeout_secs", FLOAT, struct command, timeout_secs, .fallback = "60", .min = 0.001,
              .max = 86400, .help = "seconds after which the command is killed"),
-    FIELD_OF(
-        "on_failure", ENUM, struct command, on_failure, .fallback = "\"warn\"",
-        .choices = failure_names,
-        .help =
-            "what a non-zero exit code or a timeout means: a warning, or the end of the job with "
-            "an error"),
+    FIELD_OF("on_failure", ENUM, struct command, on_failure, .fallback = "\"warn\"",
+             .choices = failure_names,
+             .help = "what a non-zero exit code or a timeout means: a warning, or the end of the "
+                     "job with an error"),
     {0},
 };
 

@@ -41,11 +41,10 @@ static const char *const better_words[] = {
 static const struct field fields[] = {
     FIELD_OF("metric", STRING, struct early_stopping, metric, .fallback = "\"loss\"",
              .help = "loss or a metric, of the evaluation"),
-    FIELD_OF(
-        "mode", ENUM, struct early_stopping, mode, .fallback = "\"auto\"", .choices = mode_names,
-        .help =
-            "what counts as better; auto: lower for the loss and errors, higher for most metrics, "
-            "closer to 1 for calibration"),
+    FIELD_OF("mode", ENUM, struct early_stopping, mode, .fallback = "\"auto\"",
+             .choices = mode_names,
+             .help = "what counts as better; auto: lower for the loss and errors, higher for most "
+                     "metrics, closer to 1 for calibration"),
     FIELD_OF("max_steps_without_decrease", INT, struct early_stopping, max_steps, .min = 1,
              .max = STEPS_MAX, .help = "global steps without a new best after which training ends"),
     FIELD_OF("min_steps", INT, struct early_stopping, min_steps, .fallback = "0", .min = 0,

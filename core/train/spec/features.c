@@ -18,20 +18,18 @@ static err no_memory(void)
     return fail(ERR_MEMORY, "no memory for what features mean");
 }
 
-/* What is short of one member is not to be compared with what has it: *to becomes NULL. Takes the
- * value. */
+/* What is short of one member is not to be compared with what has it: *to becomes NULL, and stays
+ * so. Takes the value, as jansson does of NULL, too. */
 static void put(json_t **to, const char *name, json_t *value)
 {
-    if (*to && value && json_object_set_new(*to, name, value) == 0) return;
-    if (!*to) json_decref(value);
+    if (!json_object_set_new(*to, name, value)) return;
     json_decref(*to);
     *to = NULL;
 }
 
 static void append(json_t **to, json_t *value)
 {
-    if (*to && value && json_array_append_new(*to, value) == 0) return;
-    if (!*to) json_decref(value);
+    if (!json_array_append_new(*to, value)) return;
     json_decref(*to);
     *to = NULL;
 }

@@ -56,22 +56,18 @@ struct repeat {
 static const struct field repeat_fields[] = {
     FIELD_OF("repeat", INT, struct repeat, times, .min = 1, .max = NODES_MAX,
              .help = "number of repetitions, each of which reads the previous one"),
-    FIELD_OF(
-        "block", JSON, struct repeat, block,
-        .help =
-            "list of nodes, the last of which is the output; \"input\" among their inputs names "
-            "the block's input"),
+    FIELD_OF("block", JSON, struct repeat, block,
+             .help = "list of nodes, the last of which is the output; \"input\" among their inputs "
+                     "names the block's input"),
     FIELD_OF(
         "name", STRING, struct repeat, name, .fallback = "null",
         .help = "nodes are called NAME/block_0/..., NAME/block_1/...; default: repeat, with _1, _2 "
                 "... if that is taken"),
     FIELD_OF("inputs", STRINGS, struct repeat, inputs, .fallback = "[]", .count_max = INPUTS_MAX,
              .help = "inputs of the first repetition; default: the previous node"),
-    FIELD_OF(
-        "weights_of", STRING, struct repeat, weights_of, .fallback = "null",
-        .help =
-            "an earlier repeat of the same block with which each node shares its variables; null: "
-            "separate variables"),
+    FIELD_OF("weights_of", STRING, struct repeat, weights_of, .fallback = "null",
+             .help = "an earlier repeat of the same block with which each node shares its "
+                     "variables; null: separate variables"),
     {0},
 };
 
@@ -84,16 +80,12 @@ struct block {
 };
 
 static const struct field block_fields[] = {
-    FIELD_OF(
-        "parameters", STRINGS, struct block, parameters, .fallback = "[]",
-        .help =
-            "names of the values that a node using the block must give, beside name and inputs: "
-            "\"$filters\" in the block stands for its \"filters\""),
-    FIELD_OF(
-        "nodes", JSON, struct block, nodes,
-        .help =
-            "list of nodes, the last of which is the output; \"input\" among their inputs names "
-            "the block's input. They are called NAME/..."),
+    FIELD_OF("parameters", STRINGS, struct block, parameters, .fallback = "[]",
+             .help = "names of the values that a node using the block must give, beside name and "
+                     "inputs: \"$filters\" in the block stands for its \"filters\""),
+    FIELD_OF("nodes", JSON, struct block, nodes,
+             .help = "list of nodes, the last of which is the output; \"input\" among their inputs "
+                     "names the block's input. They are called NAME/..."),
     {0},
 };
 

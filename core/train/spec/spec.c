@@ -22,8 +22,9 @@ const char *const precision_names[] = {
 static const struct field spec_fields[] = {
     FIELD_OF("name", STRING, struct spec, name, .fallback = "\"model\"", .may_differ = true,
              .help = "name of the run in messages"),
+    /* every JSON program keeps it exactly */
     FIELD_OF("seed", INT, struct spec, seed, .fallback = "1", .min = 0, .max = 999999999999999,
-             /* every JSON program keeps it exactly */ .help =
+             .help =
                  "seed of initial values, shuffling and dropout; the same seed gives the same run"),
     FIELD_OF(
         "define", JSON, struct spec, definitions, .fallback = "null",
@@ -34,21 +35,18 @@ static const struct field spec_fields[] = {
                      "\"nodes\": [...]}} makes residual an op (dtrain help block)"),
     FIELD_OF("data", OBJECT, struct spec, data, .object = &data_spec_object,
              .help = "training and evaluation data"),
-    FIELD_OF(
-        "model", VARIANTS, struct spec, model.nodes, .count_min = 1, .count_max = NODES_MAX,
-        .object = &node_spec_object, .kinds = &node_kinds,
-        .help =
-            "the nodes of the model; each reads the previous one unless it names its inputs; the "
-            "last makes the predictions. {\"repeat\": 3, \"block\": [...]} is nodes three times "
-            "(dtrain help repeat)"),
+    FIELD_OF("model", VARIANTS, struct spec, model.nodes, .count_min = 1, .count_max = NODES_MAX,
+             .object = &node_spec_object, .kinds = &node_kinds,
+             .help = "the nodes of the model; each reads the previous one unless it names its "
+                     "inputs; the last makes the predictions. {\"repeat\": 3, \"block\": [...]} is "
+                     "nodes three times (dtrain help repeat)"),
     FIELD_OF("loss", VARIANT, struct spec, model.loss, .fallback = "null",
              .object = &loss_spec_object, .kinds = &loss_kinds, .group = "objective",
              .group_is_required = true, .help = "the objective that training minimizes"),
     FIELD_OF("heads", OBJECTS, struct spec, model.heads, .fallback = "[]", .count_max = HEADS_MAX,
              .object = &head_spec_object, .group = "objective", .group_is_required = true,
-             .help =
-                 "several outputs instead of one, each with its label, loss and metrics; training "
-                 "minimizes the sum of their losses, each times its weight"),
+             .help = "several outputs instead of one, each with its label, loss and metrics; "
+                     "training minimizes the sum of their losses, each times its weight"),
     FIELD_OF("metrics", VARIANTS, struct spec, model.metrics, .fallback = "[]",
              .count_max = METRICS_MAX, .kinds = &metric_kinds,
              .help = "metrics reported beside the loss; heads have their own"),
@@ -71,13 +69,12 @@ static const struct field spec_fields[] = {
         .help =
             "device that workers compute on: cpu; gpu or gpu:N (an error if there is none); auto: "
             "a GPU if there is a working one. A ps keeps its variables in the CPU's memory"),
-    FIELD_OF(
-        "precision", ENUM, struct spec, precision, .fallback = "\"float32\"",
-        .choices = precision_names,
-        .help =
-            "type to which the inputs of large matrix products and convolutions are rounded: tf32 "
-            "keeps 10 bits of mantissa (GPUs only), bf16 7 (GPUs, and CPUs with AMX); elsewhere "
-            "they stay float32. Sums and variables are always float32"),
+    FIELD_OF("precision", ENUM, struct spec, precision, .fallback = "\"float32\"",
+             .choices = precision_names,
+             .help =
+                 "type to which the inputs of large matrix products and convolutions are rounded: "
+                 "tf32 keeps 10 bits of mantissa (GPUs only), bf16 7 (GPUs, and CPUs with AMX); "
+                 "elsewhere they stay float32. Sums and variables are always float32"),
     {0},
 };
 

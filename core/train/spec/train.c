@@ -37,11 +37,9 @@ static const char *const absent_names[] = {
     [ABSENT_ERROR] = "error", [ABSENT_INITIAL] = "initial", NULL};
 
 static const struct field warm_start_fields[] = {
-    FIELD_OF(
-        "checkpoint", STRING, struct warm_start_spec, checkpoint,
-        .help =
-            "the folder of another run, or the prefix of one of its checkpoints, relative to the "
-            "current directory"),
+    FIELD_OF("checkpoint", STRING, struct warm_start_spec, checkpoint,
+             .help = "the folder of another run, or the prefix of one of its checkpoints, relative "
+                     "to the current directory"),
     FIELD_OF(
         "map", JSON, struct warm_start_spec, map, .fallback = "null",
         .help = "pairs [\"old/*\", \"new/*\"]: the variable new/x is read from old/x; the star may "
@@ -52,19 +50,15 @@ static const struct field warm_start_fields[] = {
              .help = "patterns of variables that keep their initial values"),
     FIELD_OF("slots", BOOL, struct warm_start_spec, slots, .fallback = "false",
              .help = "read the optimizer's slots, too"),
-    FIELD_OF(
-        "absent", ENUM, struct warm_start_spec, absent, .fallback = "\"error\"",
-        .choices = absent_names,
-        .help =
-            "what becomes of a variable that is not there, as of a new layer or column: an error, "
-            "or its initial values; the log names each"),
-    FIELD_OF(
-        "vocabularies", JSON, struct warm_start_spec, vocabularies, .fallback = "null",
-        .help =
-            "{\"COLUMN\": \"old_words.txt\"}: the words of a vocabulary column when the checkpoint "
-            "was made, one per line, relative to the current directory; rows of its tables follow "
-            "their words. Not needed where the checkpoint's last_spec.json lists the words, or "
-            "names a file that still has them"),
+    FIELD_OF("absent", ENUM, struct warm_start_spec, absent, .fallback = "\"error\"",
+             .choices = absent_names,
+             .help = "what becomes of a variable that is not there, as of a new layer or column: "
+                     "an error, or its initial values; the log names each"),
+    FIELD_OF("vocabularies", JSON, struct warm_start_spec, vocabularies, .fallback = "null",
+             .help = "{\"COLUMN\": \"old_words.txt\"}: the words of a vocabulary column when the "
+                     "checkpoint was made, one per line, relative to the current directory; rows "
+                     "of its tables follow their words. Not needed where the checkpoint's "
+                     "last_spec.json lists the words, or names a file that still has them"),
     {0},
 };
 
@@ -77,12 +71,10 @@ static const struct object warm_start_object = {
 static const struct field publish_fields[] = {
     FIELD_OF("every_secs", FLOAT, struct publish_spec, every_secs, .fallback = "10", .min = 0.1,
              .max = secs_max, .help = "seconds between two deltas"),
-    FIELD_OF(
-        "to", STRING, struct publish_spec, to, .fallback = "null", .may_differ = true,
-        .help =
-            "folder or URL for who serves: each checkpoint is put there too (a link where the file "
-            "system can), and the deltas that follow it; the last two stay, and what is being "
-            "served; null: checkpoint_dir, and deltas alone"),
+    FIELD_OF("to", STRING, struct publish_spec, to, .fallback = "null", .may_differ = true,
+             .help = "folder or URL for who serves: each checkpoint is put there too (a link where "
+                     "the file system can), and the deltas that follow it; the last two stay, and "
+                     "what is being served; null: checkpoint_dir, and deltas alone"),
     {0},
 };
 
@@ -94,9 +86,8 @@ static const struct object publish_object = {
 
 static const struct field train_fields[] = {
     FIELD_OF("mode", ENUM, struct train_spec, mode, .fallback = "\"async\"", .choices = mode_names,
-             .help =
-                 "async: each gradient is applied as it arrives; sync: the mean of all workers' "
-                 "gradients is applied as one step, in worker order"),
+             .help = "async: each gradient is applied as it arrives; sync: the mean of all "
+                     "workers' gradients is applied as one step, in worker order"),
     FIELD_OF("last_step", INT, struct train_spec, last_step, .fallback = "0", .min = 0,
              .max = STEPS_MAX, .group = "end",
              .help = "global step at which training ends; 0: see epochs and num_steps"),
@@ -110,55 +101,44 @@ static const struct field train_fields[] = {
                 "epochs"),
     FIELD_OF(
         "daily", BOOL, struct train_spec, daily, .fallback = "false",
-        .help =
-            "each set of files is trained on by a run of its own: a run that finds a checkpoint "
-            "of other files keeps its values, slots and global step, and starts with the first "
-            "row of the new files; a run restarted midway resumes where it was"),
+        .help = "each set of files is trained on by a run of its own: a run that finds a "
+                "checkpoint of other files keeps its values, slots and global step, and starts "
+                "with the first row of the new files; a run restarted midway resumes where it was"),
     FIELD_OF("replicas_to_aggregate", INT, struct train_spec, replicas_to_aggregate,
              .fallback = "0", .min = 0, .max = REPLICAS_MAX,
              .help = "sync: number of gradients averaged in one step; 0: one from each worker"),
-    FIELD_OF(
-        "max_staleness", INT, struct train_spec, max_staleness, .fallback = "-1", .min = -1,
-        .max = STEPS_MAX,
-        .help =
-            "async: maximum staleness in global steps of the values that a gradient was computed "
-            "from; -1: no limit"),
-    FIELD_OF(
-        "wire", ENUM, struct train_spec, wire, .fallback = "\"float32\"", .choices = number_names,
-        .help =
-            "type in which gradients are sent from worker to ps; bf16 and fp16 halve the bytes. A "
-            "worker adds the rounding error to its next gradient (error feedback); a lost "
-            "worker's, and that of a resumed run, is dropped. Within one process nothing is sent, "
-            "and nothing is rounded"),
-    FIELD_OF(
-        "wire_values", ENUM, struct train_spec, wire_values, .fallback = "\"float32\"",
-        .choices = number_names,
-        .help =
-            "type in which values of dense variables are sent from ps to workers; bf16 and fp16 "
-            "halve the bytes. A ps and checkpoints keep float32; workers, and evaluations during "
-            "training, compute with the rounded values. Rows of tables are sent as float32. "
-            "Within one process nothing is sent, and nothing is rounded"),
+    FIELD_OF("max_staleness", INT, struct train_spec, max_staleness, .fallback = "-1", .min = -1,
+             .max = STEPS_MAX,
+             .help = "async: maximum staleness in global steps of the values that a gradient was "
+                     "computed from; -1: no limit"),
+    FIELD_OF("wire", ENUM, struct train_spec, wire, .fallback = "\"float32\"",
+             .choices = number_names,
+             .help = "type in which gradients are sent from worker to ps; bf16 and fp16 halve the "
+                     "bytes. A worker adds the rounding error to its next gradient (error "
+                     "feedback); a lost worker's, and that of a resumed run, is dropped. Within "
+                     "one process nothing is sent, and nothing is rounded"),
+    FIELD_OF("wire_values", ENUM, struct train_spec, wire_values, .fallback = "\"float32\"",
+             .choices = number_names,
+             .help =
+                 "type in which values of dense variables are sent from ps to workers; bf16 and "
+                 "fp16 halve the bytes. A ps and checkpoints keep float32; workers, and "
+                 "evaluations during training, compute with the rounded values. Rows of tables are "
+                 "sent as float32. Within one process nothing is sent, and nothing is rounded"),
     FIELD_OF("replication", ENUM, struct train_spec, replication, .fallback = "\"between_graph\"",
              .choices = replication_names,
-             .help =
-                 "between_graph: each worker reads its own share of the data; in_graph: the chief "
-                 "reads the data for all workers and sends each its batches, data.prefetch of them "
-                 "ahead, so that no other worker needs the files"),
-    FIELD_OF(
-        "towers", JSON, struct train_spec, tower_list, .fallback = "null", .may_differ = true,
-        .help =
-            "number of replicas (towers) that split each batch of a task evenly: on a CPU they "
-            "share "
-            "the threads, with GPUs each has its own; or a list of devices, [\"gpu:0\", "
-            "\"gpu:1\"]. "
-            "Their gradients are averaged in that order and pushed as one; null or 1: one replica"),
-    FIELD_OF(
-        "accumulate", INT, struct train_spec, accumulate, .fallback = "1", .min = 1,
-        .max = ACCUMULATE_MAX,
-        .help =
-            "batches of data.batch_size whose gradients a worker averages before it pushes them as "
-            "one, computed one after the other in the memory of one; a global step, and its loss, "
-            "is of all of them"),
+             .help = "between_graph: each worker reads its own share of the data; in_graph: the "
+                     "chief reads the data for all workers and sends each its batches, "
+                     "data.prefetch of them ahead, so that no other worker needs the files"),
+    FIELD_OF("towers", JSON, struct train_spec, tower_list, .fallback = "null", .may_differ = true,
+             .help = "number of replicas (towers) that split each batch of a task evenly: on a CPU "
+                     "they share the threads, with GPUs each has its own; or a list of devices, "
+                     "[\"gpu:0\", \"gpu:1\"]. Their gradients are averaged in that order and "
+                     "pushed as one; null or 1: one replica"),
+    FIELD_OF("accumulate", INT, struct train_spec, accumulate, .fallback = "1", .min = 1,
+             .max = ACCUMULATE_MAX,
+             .help = "batches of data.batch_size whose gradients a worker averages before it "
+                     "pushes them as one, computed one after the other in the memory of one; a "
+                     "global step, and its loss, is of all of them"),
     FIELD_OF("log_every_steps", INT, struct train_spec, log_every_steps, .fallback = "100",
              .min = 1, .max = STEPS_MAX, .may_differ = true,
              .help = "global steps between two log lines with the loss"),
@@ -173,80 +153,69 @@ static const struct field train_fields[] = {
         .min = 0, .max = secs_max, .group = "save_checkpoint", .may_differ = true,
         .help = "seconds between two checkpoints, 600 where neither this nor save_checkpoint_steps "
                 "is given; 0: none by time"),
-    FIELD_OF(
-        "save_checkpoint_steps", INT, struct train_spec, checkpoint.every_steps, .fallback = "null",
-        .min = 0, .max = STEPS_MAX, .group = "save_checkpoint", .may_differ = true,
-        .help =
-            "global steps between two checkpoints (a few more in asynchronous mode with several "
-            "workers); 0: none by steps"),
+    FIELD_OF("save_checkpoint_steps", INT, struct train_spec, checkpoint.every_steps,
+             .fallback = "null", .min = 0, .max = STEPS_MAX, .group = "save_checkpoint",
+             .may_differ = true,
+             .help = "global steps between two checkpoints (a few more in asynchronous mode with "
+                     "several workers); 0: none by steps"),
     FIELD_OF("keep_checkpoint_max", INT, struct train_spec, checkpoint.keep_max, .fallback = "5",
              .min = 0, .max = CHECKPOINTS_MAX, .may_differ = true,
              .help = "number of newest checkpoints to keep; 0: all"),
     FIELD_OF("keep_checkpoint_every_n_hours", FLOAT, struct train_spec,
              checkpoint.keep_every_n_hours, .fallback = "10000", .min = 1e-6, .max = 1e9,
              .may_differ = true, .help = "also keep one checkpoint per this many hours for good"),
-    FIELD_OF(
-        "on_corrupt", ENUM, struct train_spec, checkpoint.on_corrupt, .fallback = "\"error\"",
-        .choices = corrupt_names, .may_differ = true,
-        .help =
-            "what to do at the start if the newest checkpoint is damaged or incomplete: fail, or "
-            "try the one before it"),
+    FIELD_OF("on_corrupt", ENUM, struct train_spec, checkpoint.on_corrupt, .fallback = "\"error\"",
+             .choices = corrupt_names, .may_differ = true,
+             .help = "what to do at the start if the newest checkpoint is damaged or incomplete: "
+                     "fail, or try the one before it"),
     FIELD_OF(
         "warm_start", OBJECT, struct train_spec, warm_start, .fallback = "null",
         .object = &warm_start_object, .may_differ = true,
         .help =
             "initial values from another run; used only if checkpoint_dir holds no checkpoint yet"),
-    FIELD_OF(
-        "freeze", STRINGS, struct train_spec, freeze, .fallback = "[]", .count_max = PATTERNS_MAX,
-        .help =
-            "patterns of variables that keep their values: they have no optimizer and no slots, "
-            "and do not count in the norms used for clipping"),
+    FIELD_OF("freeze", STRINGS, struct train_spec, freeze, .fallback = "[]",
+             .count_max = PATTERNS_MAX,
+             .help = "patterns of variables that keep their values: they have no optimizer and no "
+                     "slots, and do not count in the norms used for clipping"),
     FIELD_OF("weight_decay", OBJECT, struct train_spec, weight_decay, .fallback = "null",
              .object = &weight_decay_object,
              .help = "decoupled weight decay, in addition to the optimizer; null: none"),
-    FIELD_OF(
-        "average_decay", FLOAT, struct train_spec, average.decay, .fallback = "0", .min = 0,
-        .max = 1,
-        .help =
-            "decay of exponential moving averages of the dense variables that are trained: after "
-            "each update an average moves by (value - average) * (1 - decay). The run's "
-            "evaluations, eval, predict, serve and export compute with them; training continues "
-            "with "
-            "the values themselves. Tables have none; 0: there are none"),
-    FIELD_OF(
-        "average_num_updates", BOOL, struct train_spec, average.num_updates, .fallback = "true",
-        .help =
-            "the decay of averages is at most (1 + n) / (10 + n), where n is the global step after "
-            "the update, so that they follow faster in a young run"),
+    FIELD_OF("average_decay", FLOAT, struct train_spec, average.decay, .fallback = "0", .min = 0,
+             .max = 1,
+             .help =
+                 "decay of exponential moving averages of the dense variables that are trained: "
+                 "after each update an average moves by (value - average) * (1 - decay). The run's "
+                 "evaluations, eval, predict, serve and export compute with them; training "
+                 "continues with the values themselves. Tables have none; 0: there are none"),
+    FIELD_OF("average_num_updates", BOOL, struct train_spec, average.num_updates,
+             .fallback = "true",
+             .help = "the decay of averages is at most (1 + n) / (10 + n), where n is the global "
+                     "step after the update, so that they follow faster in a young run"),
     FIELD_OF("worker_timeout_secs", SECONDS, struct train_spec, absence.worker_timeout_ms,
              .fallback = "60", .min = 0, .max = secs_max,
              .help = "seconds to wait for a lost worker"),
     FIELD_OF("min_workers", INT, struct train_spec, absence.min_workers, .fallback = "1", .min = 1,
              .max = WORKERS_MAX, .help = "the job ends if fewer workers than this are left"),
-    FIELD_OF(
-        "ps_replicas", INT, struct train_spec, absence.ps_replicas, .fallback = "0", .min = 0,
-        .max = 1,
-        .help =
-            "1: each ps but ps/0 has a follower, another ps, that holds what it has acknowledged: "
-            "of 2n + 1 ps the last n follow ps/1 to ps/n. A ps that is gone for --ps_timeout is "
-            "done without, and no step is lost; with ps/0 the job returns to its last checkpoint. "
-            "Workers push twice what the others hold"),
-    FIELD_OF(
-        "publish", OBJECT, struct train_spec, checkpoint.publish, .fallback = "null",
-        .object = &publish_object,
-        .help =
-            "between checkpoints, write into checkpoint_dir, or the folder `to`, what has changed "
-            "since the last one: dense variables, and the rows of tables that updates touched. "
-            "dtrain serve --follow has them some seconds later; null: nothing"),
+    FIELD_OF("ps_replicas", INT, struct train_spec, absence.ps_replicas, .fallback = "0", .min = 0,
+             .max = 1,
+             .help = "1: each ps but ps/0 has a follower, another ps, that holds what it has "
+                     "acknowledged: of 2n + 1 ps the last n follow ps/1 to ps/n. A ps that is gone "
+                     "for --ps_timeout is done without, and no step is lost; with ps/0 the job "
+                     "returns to its last checkpoint. Workers push twice what the others hold"),
+    FIELD_OF("publish", OBJECT, struct train_spec, checkpoint.publish, .fallback = "null",
+             .object = &publish_object,
+             .help =
+                 "between checkpoints, write into checkpoint_dir, or the folder `to`, what has "
+                 "changed since the last one: dense variables, and the rows of tables that updates "
+                 "touched. dtrain serve --follow has them some seconds later; null: nothing"),
     FIELD_OF("summary_dir", STRING, struct train_spec, summary.dir, .fallback = "null",
              .may_differ = true,
              .help = "folder for TensorBoard event files; null: checkpoint_dir"),
-    FIELD_OF(
-        "save_summaries_steps", INT, struct train_spec, summary.every_steps, .fallback = "null",
-        .min = 0, .max = STEPS_MAX, .group = "save_summaries", .may_differ = true,
-        .help =
-            "global steps between two summaries, 100 where neither this nor save_summaries_secs "
-            "is given; 0: none by steps"),
+    FIELD_OF("save_summaries_steps", INT, struct train_spec, summary.every_steps,
+             .fallback = "null", .min = 0, .max = STEPS_MAX, .group = "save_summaries",
+             .may_differ = true,
+             .help = "global steps between two summaries, 100 where neither this nor "
+                     "save_summaries_secs is given; 0: none by steps"),
     FIELD_OF("save_summaries_secs", FLOAT, struct train_spec, summary.every_secs,
              .fallback = "null", .min = 0, .max = secs_max, .group = "save_summaries",
              .may_differ = true, .help = "seconds between two summaries; 0: none by time"),
@@ -275,20 +244,17 @@ static const struct field train_fields[] = {
         .help =
             "loss or a metric, which decides which checkpoint is best; the direction follows from "
             "it; null: the metric of the early_stopping hook if there is one, or else loss"),
-    FIELD_OF(
-        "restore_best", BOOL, struct train_spec, evaluation.restore_best, .fallback = "false",
-        .may_differ = true,
-        .help =
-            "at the end, by last_step as by early_stopping, the last checkpoint gets the values "
-            "of the best one (its step stays the last); implies keep_best 1"),
+    FIELD_OF("restore_best", BOOL, struct train_spec, evaluation.restore_best, .fallback = "false",
+             .may_differ = true,
+             .help = "at the end, by last_step as by early_stopping, the last checkpoint gets the "
+                     "values of the best one (its step stays the last); implies keep_best 1"),
     FIELD_OF("log_device_placement", BOOL, struct train_spec, log_device_placement,
              .fallback = "false", .may_differ = true,
              .help = "log where each node and variable is placed"),
     FIELD_OF("hooks", VARIANTS, struct train_spec, hooks, .fallback = "[]", .count_max = HOOKS_MAX,
              .kinds = &hook_kinds, .may_differ = true,
-             .help =
-                 "hooks that run during training; one of a type that the keys above also create "
-                 "replaces it"),
+             .help = "hooks that run during training; one of a type that the keys above also "
+                     "create replaces it"),
     {0},
 };
 

@@ -36,24 +36,20 @@ static const struct object pin_object = {.name = "pin",
                                          .size = sizeof(struct pin)};
 
 static const struct field placement_fields[] = {
-    FIELD_OF(
-        "strategy", ENUM, struct placement_spec, strategy, .fallback = "\"round_robin\"",
-        .choices = strategy_names,
-        .help =
-            "round_robin: variables in model order, each to the next ps; greedy: each to the ps "
-            "with the fewest bytes so far"),
+    FIELD_OF("strategy", ENUM, struct placement_spec, strategy, .fallback = "\"round_robin\"",
+             .choices = strategy_names,
+             .help = "round_robin: variables in model order, each to the next ps; greedy: each to "
+                     "the ps with the fewest bytes so far"),
     FIELD_OF("pins", OBJECTS, struct placement_spec, pins, .fallback = "[]", .object = &pin_object,
              .help = "variables pinned to a ps; the first matching pin is used"),
     FIELD_OF("partitioner", VARIANT, struct placement_spec, partitioner, .fallback = "null",
              .kinds = &partitioner_kinds,
-             .help =
-                 "splits variables into parts that are placed separately; null: balanced if that "
-                 "lightens the most loaded link between hosts, else none"),
+             .help = "splits variables into parts that are placed separately; null: balanced if "
+                     "that lightens the most loaded link between hosts, else none"),
     FIELD_OF("partition_strategy", ENUM, struct placement_spec, partition_strategy,
              .fallback = "\"div\"", .choices = partition_strategy_names,
-             .help =
-                 "how the rows of a table are divided among its n parts: div: contiguous ranges of "
-                 "ids; mod: id i is row i / n of part i mod n"),
+             .help = "how the rows of a table are divided among its n parts: div: contiguous "
+                     "ranges of ids; mod: id i is row i / n of part i mod n"),
     {0},
 };
 

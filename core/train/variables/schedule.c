@@ -7,9 +7,8 @@
 static const struct field fields[] = {
     FIELD_OF("warmup_steps", INT, struct schedule_spec, warmup_steps, .fallback = "0", .min = 0,
              .max = STEPS_MAX, .group = "warmup",
-             .help =
-                 "number of first steps in which the rate climbs linearly from 0 to the schedule's "
-                 "first rate"),
+             .help = "number of first steps in which the rate climbs linearly from 0 to the "
+                     "schedule's first rate"),
     FIELD_OF("warmup_epochs", FLOAT, struct schedule_spec, warmup_epochs, .fallback = "0", .min = 0,
              .max = EPOCHS_MAX, .group = "warmup",
              .help = "warmup_steps in epochs of the training data"),

@@ -25,11 +25,11 @@ struct adagrad {
 
 static const struct field fields[] = {
     LEARNING_RATE(struct adagrad, learning_rate, NULL),
-    FIELD_OF(
-        "initial_accumulator_value", FLOAT, struct adagrad, initial_accumulator_value,
-        .fallback = "0.1", .min = 1e-30, /* a sum of zero would divide zero by zero */ .max = 1e30,
-        .help = "initial value of the sum of squared gradients; TensorFlow's 0.1 lets rare ids of "
-                "tables learn slowly: 0.0001 suits new click models"),
+    /* a sum of zero would divide zero by zero */
+    FIELD_OF("initial_accumulator_value", FLOAT, struct adagrad, initial_accumulator_value,
+             .fallback = "0.1", .min = 1e-30, .max = 1e30,
+             .help = "initial value of the sum of squared gradients; TensorFlow's 0.1 lets rare "
+                     "ids of tables learn slowly: 0.0001 suits new click models"),
     {0},
 };
 

@@ -27,9 +27,9 @@ struct adagrad_da {
 
 static const struct field fields[] = {
     LEARNING_RATE(struct adagrad_da, learning_rate, NULL),
+    /* a sum of zero would divide zero by zero */
     FIELD_OF("initial_gradient_squared_accumulator_value", FLOAT, struct adagrad_da,
-             initial_accumulator, .fallback = "0.1", .min = 1e-30,
-             /* a sum of zero would divide zero by zero */ .max = 1e30,
+             initial_accumulator, .fallback = "0.1", .min = 1e-30, .max = 1e30,
              .help = "initial value of the sum of squared gradients"),
     PENALTIES(struct adagrad_da, penalties),
     {0},

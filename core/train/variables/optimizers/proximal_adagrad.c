@@ -24,9 +24,9 @@ struct proximal_adagrad {
 
 static const struct field fields[] = {
     LEARNING_RATE(struct proximal_adagrad, learning_rate, NULL),
+    /* a sum of zero would divide zero by zero */
     FIELD_OF("initial_accumulator_value", FLOAT, struct proximal_adagrad, initial_accumulator_value,
-             .fallback = "0.1", .min = 1e-30,
-             /* a sum of zero would divide zero by zero */ .max = 1e30,
+             .fallback = "0.1", .min = 1e-30, .max = 1e30,
              .help = "initial value of the sum of squared gradients"),
     PENALTIES(struct proximal_adagrad, penalties),
     {0},

@@ -43,9 +43,9 @@ static const struct field fields[] = {
              .help = "decay of the mean square"),
     FIELD_OF("momentum", FLOAT, struct rmsprop, momentum, .fallback = "0.0", .min = 0, .max = 1,
              .help = "fraction of the previous step that is added"),
+    /* the mean square of a weight without gradients sinks to zero */
     FIELD_OF("epsilon", FLOAT, struct rmsprop, epsilon, .fallback = "1e-10", .min = 1e-30,
-             /* the mean square of a weight without gradients sinks to zero */ .max = 1e30,
-             .help = "added to the mean square under the root"),
+             .max = 1e30, .help = "added to the mean square under the root"),
     FIELD_OF("centered", BOOL, struct rmsprop, centered, .fallback = "false",
              .help = "normalize by the variance instead of the mean square (centered)"),
     {0},

@@ -17,11 +17,9 @@ static const struct field fields[] = {
     DURATION_FIELDS("first_decay_steps", offsetof(struct restarts, first_decay_steps),
                     "first_decay_epochs", offsetof(struct restarts, first_decay_epochs),
                     "length of the first period"),
-    FIELD_OF(
-        "t_mul", FLOAT, struct restarts, t_mul, .fallback = "2.0", .min = 1,
-        /* shorter and shorter periods would end at a step beyond which there is no rate */ .max =
-            1000,
-        .help = "factor by which each period is longer than the previous one"),
+    /* shorter and shorter periods would end at a step beyond which there is no rate */
+    FIELD_OF("t_mul", FLOAT, struct restarts, t_mul, .fallback = "2.0", .min = 1, .max = 1000,
+             .help = "factor by which each period is longer than the previous one"),
     FIELD_OF("m_mul", FLOAT, struct restarts, m_mul, .fallback = "1.0", .min = 0, .max = 1000,
              .help = "factor between the first rates of consecutive periods"),
     FIELD_OF("alpha", FLOAT, struct restarts, alpha, .fallback = "0.0", .min = 0, .max = 1,

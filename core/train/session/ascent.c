@@ -4,7 +4,8 @@
  */
 #include "core/train/session/ascent.h"
 
-/* While it is made: from where on blocks are in pieces, and from where on some node reads them */
+/* While pieces are made: from where on each block is already in pieces, and from where on some node
+ * reads it */
 struct cutting {
     int64_t *cut, *read; /* [ps_count] */
 };

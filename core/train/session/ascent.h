@@ -1,6 +1,6 @@
-/* ascent.h - the order in which values go up to a device with memory of its own: that in which
- * nodes read them, in pieces that are worth a transfer each, so that the first nodes compute while
- * the values of the last are on their way. */
+/* ascent.h - the order in which values are copied to a device with memory of its own: the order in
+ * which nodes read them, in pieces that are each worth a transfer, so that the first nodes compute
+ * while the values of the last are still being copied. */
 #ifndef CORE_TRAIN_SESSION_ASCENT_H
 #define CORE_TRAIN_SESSION_ASCENT_H
 
@@ -8,12 +8,11 @@
 #include "core/train/session/mirror.h"
 
 struct ascent {
-    struct device
-        *device; /* borrowed; NULL: there is none, and values go up before the first node */
+    struct device *device; /* borrowed; NULL: not used, all is copied before the first node runs */
     struct rising {
         int ps;
         struct range range;
-        int mark; /* that is set behind it, if it is the last of that number */
+        int mark; /* set after this piece, if it is the last one with that mark */
     } * pieces;
     int piece_count;
     struct mark **marks;
@@ -26,10 +25,10 @@ err ascent_open(const struct mirror *, const struct layout *, const struct graph
                 struct ascent *ret);
 void ascent_close(struct ascent *); /* a zeroed one is fine */
 
-/* Queues all of it beside what is computed now; false: somebody's values are not pinned, and
- * nothing was done. */
+/* Queues the copies of all pieces beside what is computed now. false: some values are not pinned,
+ * and nothing was done. */
 bool ascent_begin(const struct ascent *, const struct mirror *);
-/* What is queued next sees the values of that node. */
+/* Work queued after this call sees the values of that node. */
 void ascent_follow(const struct ascent *, int node);
 
 #endif

@@ -51,8 +51,8 @@ void buckets_begin(struct buckets *p)
     memset(p->sent, 0, ps_count * sizeof *p->sent);
 }
 
-/* Floats at the front of a slice. One that is cut along another axis than the first is made of many
- * stretches of its variable. */
+/* Complete floats at the front of a slice. A slice cut along another axis than the first consists
+ * of many stretches of its variable. */
 static int64_t complete_of(const struct buckets *p, const struct slice *slice)
 {
     const int64_t complete = p->complete[slice->variable];
@@ -74,7 +74,8 @@ void buckets_finish(struct buckets *p, int variable, int64_t floats)
         }
 }
 
-/* In or before the first slice that is not finished: the gap before it is complete too. */
+/* Where the complete floats of a block end: within the first slice that is not finished, or at its
+ * beginning, since the gap before it is complete too. */
 static int64_t front(const struct buckets *p, int ps)
 {
     if (p->finished[ps] == p->slice_count[ps]) return p->layout->moved_floats[ps];

@@ -26,10 +26,11 @@ void buckets_open(const struct layout *, int64_t least, struct arena *, struct b
 
 /* A pass begins: nothing is finished. */
 void buckets_begin(struct buckets *);
-/* As many floats at the front of the variable are complete, or all. */
+/* That many floats at the front of the variable are complete now, at most all of them. */
 void buckets_finish(struct buckets *, int variable, int64_t floats);
-/* The next that is complete since, of the block of *ret_ps; false: none. Within a pass every float
- * of the layout's moved_floats is in one bucket, gaps between slices included. */
+/* The next bucket that has become complete, a range of the block of *ret_ps; false: none. Within a
+ * pass every float of the layout's moved_floats is in exactly one bucket, gaps between slices
+ * included. */
 bool buckets_next(struct buckets *, int *ret_ps, struct range *ret);
 
 #endif

@@ -18,8 +18,8 @@ struct device_choice {
 /* ERR_INPUT: expected auto, cpu, gpu or gpu:N, got "..." */
 err device_choice_parse(const char *text, struct device_choice *ret);
 
-/* Which of `gpus` (at least 1) is meant by the task that is number local_index of those of this
- * host that compute. ERR_INPUT: there is no GPU of that number. */
+/* Which of the `gpus` GPUs (at least 1) a task computes on; local_index counts the computing tasks
+ * of this host. ERR_INPUT: there is no GPU of that number. */
 err device_choice_gpu(const struct device_choice *, int local_index, int gpus, int *ret_index);
 
 #endif

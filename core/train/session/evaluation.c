@@ -1,6 +1,5 @@
-/* evaluation.c - loss and metrics over the evaluation set, and what a model says of its rows: its
- * last node's output, as its loss takes it.
- */
+/* evaluation.c - loss and metrics over the evaluation set, and predictions: what the last node says
+ * of each row, in the form that its loss takes it. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@ static bool are_averaged(const struct session *s)
     return s->options.averages_from != NULL;
 }
 
-/* Of tables it holds the rows of its own batches. */
+/* The evaluation's replica has memory of its own for the table rows of its batches. */
 static err open_rows(struct session *s, struct replica *r)
 {
     if (!rows_are_used(&s->rows)) return OK;
@@ -24,7 +23,7 @@ static err open_rows(struct session *s, struct replica *r)
     return has_own ? replica_hold_tables(r, &s->arena) : OK;
 }
 
-/* The averages of each ps lie in blocks of the device, as values do. */
+/* Averages lie in a block of the device for each ps, as values do. */
 static err open_averages(struct session *s, struct replica *r)
 {
     const struct layout *layout = s->layout;
@@ -69,7 +68,7 @@ void session_close_averages(struct session *s)
             s->options.device->kernels->release(s->options.device, s->evaluation.averages[ps]);
 }
 
-/* The graph and its memory are made when they are first wanted, and kept. */
+/* The evaluation's graph and its memory are made when they are first needed, and kept. */
 static err open_replica(struct session *s, struct replica **ret)
 {
     struct replica *r = s->options.only_evaluates ? &s->replica : &s->evaluation.replica;
@@ -85,7 +84,7 @@ static err open_replica(struct session *s, struct replica **ret)
     return plan_open(r->graph, r->device, &r->plan);
 }
 
-/* With the values that are bound now, and the set at its beginning. */
+/* Evaluates with the values that are bound now, from the first row of the set. */
 static err begin(struct session *s, struct replica **ret)
 {
     TRY(open_replica(s, ret));
@@ -133,7 +132,7 @@ static err forward(struct session *s, struct replica *r, int64_t *ret_rows)
 
 /* ---- loss and metrics ---- */
 
-/* Of all metrics, one behind the other */
+/* Bytes of the states of all metrics, one after the other */
 static size_t states_bytes(const struct session *s, int64_t rows)
 {
     int64_t count = 0;
@@ -212,7 +211,7 @@ static void evaluate_batch(struct session *s, struct plan *plan, int64_t rows, s
     }
 }
 
-/* As training sums the heads' losses */
+/* The sum of the heads' losses, weighted as in training */
 static double total_loss(const struct graph *graph, const struct totals *t)
 {
     double sum = 0;
@@ -331,7 +330,7 @@ static err predict_batch(struct replica *r, const struct taking *t, struct predi
     return OK;
 }
 
-/* Of examples that have one answer */
+/* Predictions are for examples that have one answer each. */
 static err check_predicted(const struct graph *graph)
 {
     for (int i = 0; i < graph->head_count; i++) {
@@ -356,7 +355,7 @@ static err predict_all(struct session *s, struct replica *r, const struct taking
     }
 }
 
-/* A plan that was made without them is made again. */
+/* Makes the plan again if the present one does not keep the nodes that the taker wants to see. */
 static void keep_nodes(struct session *s, const struct prediction_taker *taker)
 {
     assert(taker->node_count <= PREDICTED_NODES_MAX);
@@ -405,13 +404,14 @@ err session_predict(struct session *s, const struct prediction_taker *taker)
 
 /* ---- rows that somebody brings ---- */
 
-/* So that one row need not wait for the arithmetic of many, nor for many graphs to be made */
+/* Graphs of several batch sizes, each ASKED_GROWTH times the next smaller: one row does not pay for
+ * the arithmetic of a large batch, and few graphs have to be made. */
 enum { ASKED_SIZES_MAX = 8, ASKED_GROWTH = 8 };
 
 struct asked_size {
     int64_t rows;
-    struct replica *replica; /* the session's own, of the largest */
-    struct replica own;      /* of the others */
+    struct replica *replica; /* the session's own, for the largest size */
+    struct replica own;      /* for the other sizes */
     struct prepared prepared;
 };
 
@@ -432,7 +432,7 @@ bool session_reads_column(const struct session *s, int column)
     return false;
 }
 
-/* Room for the columns that the graph reads: those that only losses read stay zeros. */
+/* Room for the columns that the graph reads: those that only losses read stay zero. */
 static err make_columns(struct session *s, struct asked *a)
 {
     const struct batch_source *data = s->data.evaluation;
@@ -489,7 +489,7 @@ void session_close_asked(struct session *s)
     block_drop(&s->evaluation.asked->memory);
 }
 
-/* Of tables each has the rows of its own batches. */
+/* Each size has memory of its own for the table rows of its batches. */
 static err open_size(struct session *s, struct asked_size *size)
 {
     const bool is_own = !size->replica;
@@ -508,7 +508,7 @@ static err open_size(struct session *s, struct asked_size *size)
     return OK;
 }
 
-/* The smallest that has room */
+/* The smallest size that has room for so many rows */
 static err find_size(struct session *s, int64_t rows, struct asked_size **ret)
 {
     struct asked_size *size = s->evaluation.asked->sizes;
@@ -590,7 +590,7 @@ err session_text_model(const struct session *s, struct text_model *ret)
                 (long long)ret->time);
 }
 
-/* Nothing comes of labels and of other columns: they are zeros. */
+/* Labels and other columns have no influence here: they are zeros. */
 static err next_of(struct session *s, struct replica *r, const int64_t *ids, void *zeros)
 {
     const struct batch_source *data = s->data.evaluation;

@@ -9,10 +9,10 @@
 #include "core/train/session/session_inside.h"
 #include "core/train/variables/growing/keys.h"
 
-/* Rows of a slice */
+/* Changed rows of one slice */
 struct fresh_rows {
     int64_t count, width;
-    int64_t *ids;  /* [count] as the session asks for them: of a table that grows keys; ascending */
+    int64_t *ids;  /* [count] ascending, as the session names rows: keys, where the table grows */
     float *values; /* [count, width] */
 };
 
@@ -82,7 +82,8 @@ static void take(struct fresh_rows *to, int64_t id, const float *row)
     to->count++;
 }
 
-/* Rows of before and changed ones, which win; of a row that comes twice the last. */
+/* Joins the rows of earlier deltas and the newly changed ones, which replace them; of a row that
+ * comes twice the last one counts. */
 static void merge(const struct fresh_rows *before, const struct place *places,
                   const struct table_changes *changes, struct fresh_rows *to)
 {

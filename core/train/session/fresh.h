@@ -11,17 +11,18 @@
 #include "core/train/session/session.h"
 
 struct fresh;
-/* What the delta brings, over what those before it brought (NULL: it is the first), which is left
- * as it is. Of the session what does not change is looked at. ERR_INPUT: it is none of this model.
- */
+/* Lays what this delta brings over what earlier ones brought (`before`, left unchanged; NULL: this
+ * is the first). Reads only what never changes of the session. ERR_INPUT: the delta is not of this
+ * model. */
 err fresh_read(const struct session *, struct bundle *, const struct fresh *before,
                struct fresh **ret);
 void fresh_free(struct fresh *); /* NULL is fine */
 
-/* With session_restore: these values from now on, borrowed until others come. Between batches */
+/* The session computes with these values from now on; they are borrowed until they are replaced.
+ * Only after session_restore, and between batches. */
 err session_freshen(struct session *, const struct fresh *);
-/* Over rows that came from the checkpoint, of the ids that were asked for of slice i, which ascend
- */
+/* Replaces, in rows read from the checkpoint for these ids (ascending) of slice i, those that have
+ * changed since */
 void fresh_lay_over(const struct fresh *, int slice, const int64_t *ids, int64_t count,
                     float *rows);
 

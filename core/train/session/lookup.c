@@ -43,7 +43,8 @@ void lookup_add(struct lookup *l, const int64_t *ids, int64_t count, int64_t fir
     }
 }
 
-/* By one digit, in a stable way: those that are equal stay in the order of the batch. */
+/* One pass of a radix sort by a single digit. It is stable: equal digits stay in the order of the
+ * batch. */
 static void sort_digit(const struct named *from, struct named *to, int64_t count, int shift)
 {
     int64_t starts[DIGITS] = {0}, at = 0;
@@ -57,7 +58,7 @@ static void sort_digit(const struct named *from, struct named *to, int64_t count
         to[starts[(from[i].id >> shift) & (DIGITS - 1)]++] = from[i];
 }
 
-/* The same of a few, for which a pass over all values of a digit is much. */
+/* Sorts a few ids, for which a radix pass over all values of a digit would be too expensive. */
 static void sort_few(struct named *at, int64_t count)
 {
     for (int64_t i = 1; i < count; i++) {

@@ -17,11 +17,11 @@ struct named {
     int64_t id, cell;
 };
 
-/* What ids become, by which they are sorted */
+/* How ids are turned into the numbers that they are sorted by */
 struct lookup_order {
     bool keys;         /* keys (variables/growing/keys.h) */
-    int64_t rows, mod; /* rows of a table of so many, by turns over parts (variables/mod.h); mod 0:
-                          what they are */
+    int64_t rows, mod; /* rows of the table, whose ids go to parts by turns (variables/mod.h); mod
+                          0: ids are used as they are */
 };
 
 struct lookup {
@@ -32,13 +32,14 @@ struct lookup {
     int64_t *times;               /* [count] how often each was named */
     int64_t *places;              /* [cells]: of each id in `ids`; -1 for those that are none */
     struct named *named, *sorted; /* [cells] scratch */
-    int64_t named_count, bits;    /* of those that were added; set in any of their ids */
+    int64_t named_count, bits;    /* ids added so far; all bits that are set in any of them */
 };
 
 void lookup_open(int64_t cells, struct lookup_order, struct arena *, struct lookup *ret);
 
-/* A batch: its columns are added one after the other, each from a cell on, then all are looked up.
- * Negative ids are none; the places of these, and of cells that got no id, are -1. */
+/* A batch: its columns are added one after the other, each at the cells from first_cell on, then
+ * all are looked up together. Negative ids name no row: their places are -1, as are those of cells
+ * without an id. */
 void lookup_begin(struct lookup *);
 void lookup_add(struct lookup *, const int64_t *ids, int64_t count, int64_t first_cell);
 void lookup_find(struct lookup *);

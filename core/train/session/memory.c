@@ -15,7 +15,7 @@ enum { SEARCH_MAX = 64, BATCH_TEXT_MAX = 96 };
 
 struct need { /* bytes */
     size_t values, gradients, slots, activations, evaluation;
-    size_t workspace; /* of nodes for themselves, and of stores for updates */
+    size_t workspace; /* of nodes for their own use, and of stores for updates */
     size_t reserved;  /* for the driver and its libraries */
     size_t free;      /* of the device */
 };
@@ -26,7 +26,7 @@ static size_t total(const struct need *n)
            n->reserved;
 }
 
-/* Partitioned variables, or all of them, as buffers of their own. */
+/* Bytes of the partitioned variables, or of all variables, as separate buffers. */
 static size_t variables_bytes(const struct session *s, bool only_partitioned)
 {
     size_t bytes = 0;
@@ -36,7 +36,7 @@ static size_t variables_bytes(const struct session *s, bool only_partitioned)
     return bytes;
 }
 
-/* Of all ps: their variables with the gaps between them. */
+/* Bytes of the blocks of all ps: their variables and the gaps between them. */
 static size_t blocks_bytes(const struct session *s)
 {
     size_t bytes = 0;
@@ -45,7 +45,7 @@ static size_t blocks_bytes(const struct session *s)
     return bytes;
 }
 
-/* Of the stores that update the blocks where they are bound. */
+/* Scratch memory of the stores that update the blocks where they are bound. */
 static size_t scratch_bytes(const struct session *s)
 {
     size_t bytes = 0;
@@ -59,7 +59,7 @@ struct taken {
     size_t buffers, workspace;
 };
 
-/* Of a graph that is made for the purpose and thrown away. */
+/* Measures a graph that is made for this purpose and thrown away. */
 static err measure(const struct session *s, int64_t batch, bool training, struct taken *ret)
 {
     struct arena arena = {0};
@@ -74,7 +74,8 @@ static err measure(const struct session *s, int64_t batch, bool training, struct
     return e;
 }
 
-/* Of a step with batches of so many rows; where nothing is trained, of an evaluation with them */
+/* Bytes for a step with batches of so many rows; where nothing is trained, for an evaluation of
+ * them */
 static err measure_step(const struct session *s, int64_t batch, struct taken *ret)
 {
     const int towers =
@@ -82,7 +83,7 @@ static err measure_step(const struct session *s, int64_t batch, struct taken *re
     return measure(s, towers ? batch / towers : batch, !s->options.only_evaluates, ret);
 }
 
-/* Of the evaluation that a session which trains has beside such steps */
+/* Bytes for the evaluation that a session which trains does beside such steps */
 static err measure_evaluation(const struct session *s, int64_t batch, struct taken *ret)
 {
     *ret = (struct taken){0};
@@ -98,9 +99,9 @@ static err count(const struct session *s, struct need *ret)
     const size_t blocks = blocks_bytes(s), parts = variables_bytes(s, true);
     struct need n = {.values = blocks + parts, .reserved = o->device->kernels->reserved};
     if (trains) n.gradients = blocks + parts;
-    if (o->number != NUMBER_FLOAT32) /* what is owed, and what leaves */
+    if (o->number != NUMBER_FLOAT32) /* residuals, and gradients as they are sent */
         n.gradients += blocks + blocks / sizeof(float) * number_bytes(o->number);
-    if (o->value_number != NUMBER_FLOAT32) /* as they come */
+    if (o->value_number != NUMBER_FLOAT32) /* values as they arrive */
         n.values += blocks / sizeof(float) * number_bytes(o->value_number);
     if (s->accumulates) n.gradients += variables_bytes(s, false);
     if (session_keeps_sums(s)) n.gradients += variables_bytes(s, false);
@@ -119,7 +120,7 @@ static err count(const struct session *s, struct need *ret)
     return OK;
 }
 
-/* What grows with the batch. SIZE_MAX: it could not be counted. */
+/* The bytes that grow with the batch. SIZE_MAX: they could not be counted. */
 static size_t batch_bytes(const struct session *s, int64_t batch)
 {
     struct taken step, evaluation;
@@ -150,7 +151,7 @@ static double megabytes(size_t bytes)
     return (double)bytes / 1e6;
 }
 
-/* Which key of the spec makes the batch smaller. */
+/* Which key of the spec to change for a smaller batch. */
 static const char *advice(const struct session *s, const struct need *n, char text[BATCH_TEXT_MAX])
 {
     const char *key = s->options.only_evaluates ? "data.eval_batch_size" : "data.batch_size";
@@ -203,8 +204,9 @@ err session_check_memory(struct session *s)
     return fail_table(s, &n, advice(s, &n, text));
 }
 
-/* Tasks that share a GPU may all have found room, and memory may be in pieces; or it is the host's
- * that is short, which a batch on its way takes as well. */
+/* An allocation may fail all the same: tasks that share a GPU may each have found room, memory may
+ * be fragmented, or it is the host's memory that is short, which a batch on its way takes as well.
+ */
 err session_open_plan(struct session *s)
 {
     err e = plan_open(s->graph, s->options.device, &s->replica.plan);

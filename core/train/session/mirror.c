@@ -134,7 +134,7 @@ void mirror_unbind(struct mirror *mirror, int ps)
     mirror->host_values[ps] = mirror->host_gradients[ps] = NULL;
 }
 
-/* Queued: what is computed next sees it. */
+/* The copies are queued: what is computed next sees them. */
 void mirror_upload(const struct mirror *mirror)
 {
     struct device *d = mirror->device;

@@ -25,13 +25,13 @@ struct mirror {
     int ps_count;
     const int64_t *block_floats, *moved_floats; /* [ps_count] of the layout, borrowed */
     float **values, **gradients; /* [ps_count] of the device, zero at first; NULL: an empty block */
-    void **arriving, **leaving;  /* [ps_count] where values come to, and gradients leave from:
-                                    themselves, or of half their bytes */
+    void **arriving, **leaving;  /* [ps_count] where values arrive and gradients leave from: the
+                                    blocks above, or for 16-bit numbers blocks of half the bytes */
     enum number arrives_as, leaves_as;
     void **host_values;                 /* [ps_count], bound; NULL: none */
-    float **host_gradients;             /* the same */
+    float **host_gradients;             /* the host's blocks for gradients, likewise */
     bool *pins_values, *pins_gradients; /* [ps_count] */
-    struct descending *left;            /* [left_max] in their order; those of the last pass: */
+    struct descending *left;            /* [left_max] buckets of the last pass, in their order */
     int left_count, left_max;
 };
 
@@ -39,32 +39,33 @@ struct mirror {
 err mirror_open(struct device *, const struct layout *, struct arena *, struct mirror *ret);
 void mirror_close(struct mirror *); /* a zeroed one is fine */
 
-/* From now on gradients leave from these blocks, or values come to them, as such numbers; they
- * outlive the mirror. */
+/* From now on gradients leave from these blocks, or values arrive in them, as numbers of this kind;
+ * the blocks outlive the mirror. */
 void mirror_leave_from(struct mirror *, void **blocks, enum number);
 void mirror_arrive_at(struct mirror *, void **blocks, enum number);
 
-/* The host's blocks of a ps, until unbind, before which they may not go. */
+/* The host's blocks of a ps, which must stay until mirror_unbind. */
 void mirror_bind(struct mirror *, int ps, void *values, float *gradients);
 void mirror_unbind(struct mirror *, int ps); /* nothing bound is fine */
 
-/* Of what is bound. The host leaves its values alone until the device is synchronized; download
- * waits for what is queued. */
+/* Copies values of all bound blocks up, or gradients down. The host must not change values until
+ * the device is synchronized; download waits for what is queued. */
 void mirror_upload(const struct mirror *);
 void mirror_download(const struct mirror *);
 
-/* Whether values of all ps can go up while a step continues, and some that do: the host leaves them
- * alone until the device is synchronized. */
+/* Whether the values of all ps can be copied up while a step continues, and one such copy: the host
+ * must not change those values until the device is synchronized. */
 bool mirror_lets_rise(const struct mirror *);
 void mirror_rise(const struct mirror *, int ps, struct range);
 
-/* Whether gradients of all ps can leave while a step continues, and one that leaves when what is
- * queued now is done: a bucket of MIRROR_BUCKET_FLOATS at least, or the last of its ps. */
+/* Whether the gradients of all ps can be copied down while a step continues, and one such copy,
+ * which is done when the work queued so far is: a bucket of at least MIRROR_BUCKET_FLOATS, or the
+ * last one of its ps. */
 bool mirror_lets_leave(const struct mirror *);
-void mirror_begin_leaving(struct mirror *); /* a pass, before the first of it */
+void mirror_begin_leaving(struct mirror *); /* a pass begins: before its first mirror_leave */
 void mirror_leave(struct mirror *, int ps, struct range);
-/* Waits until the i-th of the last pass is there. false: there are no more, or the device failed,
- * which synchronize() tells. */
+/* Waits until bucket i of the last pass is in the host's memory. false: there are no more, or the
+ * device failed, which synchronize() reports. */
 bool mirror_has_left(const struct mirror *, int i, int *ret_ps, struct range *ret);
 
 #endif

@@ -13,7 +13,7 @@ err device_floats(struct device *d, int64_t floats, float **ret)
 
 /* ---- where parameters lie ---- */
 
-/* Bound blocks are the host's, and the device does not see them. */
+/* Whether bound blocks are the host's memory, which the device does not see */
 static bool has_mirror(const struct replica *r)
 {
     return r->mirror.device != NULL;
@@ -43,7 +43,7 @@ static float **gradient_blocks(const struct replica *r)
     return rounds(r) ? r->rounding.gradients : r->gradients;
 }
 
-/* The variables of this ps that are used in place. */
+/* Points the parameters that are used in place at the block of this ps. */
 static void point_params(struct replica *r, int ps, float *values, float *gradients)
 {
     for (int i = 0; i < r->graph->param_count; i++) {
@@ -137,7 +137,7 @@ void replica_close(struct replica *r)
     *r = (struct replica){0};
 }
 
-/* With a mirror the graph reads and writes that, whatever is bound. */
+/* With a mirror the graph reads and writes the mirror, whatever is bound. */
 void replica_bind(struct replica *r, int ps, void *values, float *gradients)
 {
     r->values[ps] = values;
@@ -199,7 +199,7 @@ static void gather_value(struct replica *r, int variable)
         layout_gather(r->layout, variable, (const float *const *)blocks, whole);
 }
 
-/* Partitioned variables come after the blocks that they are gathered from. */
+/* Partitioned variables come last: they are gathered from blocks that must have arrived. */
 void replica_gather_values(struct replica *r)
 {
     if (has_mirror(r)) mirror_upload(&r->mirror);
@@ -214,8 +214,8 @@ void replica_send_values(struct replica *r)
     if (!r->follows_values) replica_gather_values(r);
 }
 
-/* A range of it: all, where the device has its own memory. A variable that is one slice has its
- * gradient there already. */
+/* The gradient of a range of the variable, which is all of it where the device has its own memory.
+ * A variable that is a single slice has its gradient in place already. */
 static void scatter_gradient(struct replica *r, int variable, struct range part)
 {
     struct device *d = r->device;
@@ -227,7 +227,7 @@ static void scatter_gradient(struct replica *r, int variable, struct range part)
         layout_scatter_part(r->layout, variable, r->whole_gradients[variable], blocks, part);
 }
 
-/* And go before the blocks that they are scattered to. */
+/* Partitioned variables go first: their gradients are scattered to blocks that then leave. */
 void replica_scatter_gradients(struct replica *r)
 {
     for (int i = 0; i < r->graph->param_count; i++)
@@ -243,8 +243,8 @@ void replica_round_gradients(struct replica *r)
     if (has_mirror(r)) mirror_download(&r->mirror);
 }
 
-/* Whole blocks, gaps included: those are zero anyway. What was bound is cleared in any case, also
- * where the device has failed; its own copies show the same to whoever looks at them next. */
+/* Clears whole blocks; their gaps are zero anyway. Bound memory is cleared even where the device
+ * has failed: the device's own copies show the same to whoever reads them next. */
 void replica_clear_gradients(struct replica *r)
 {
     struct device *d = r->device;
@@ -286,7 +286,7 @@ static struct range range_of(const struct slice *slice)
     return (struct range){slice->offset, slice->offset + slice->count};
 }
 
-/* To where the node reads them. */
+/* Brings the node's values to where the node reads them. */
 static void take_values(struct replica *r, const struct node *node)
 {
     const int first = graph_first_param(r->graph, node);
@@ -296,7 +296,7 @@ static void take_values(struct replica *r, const struct node *node)
         widening_widen(&r->widening, slice->ps, slice->offset, slice->count);
     }
     for (int i = first; i < first + node->param_count; i++) gather_value(r, i);
-    if (r->wants_penalty) /* later values may come during backward */
+    if (r->wants_penalty) /* values may be replaced by later ones during */
         graph_add_regularization(r->graph, first, node->param_count, r->device, &r->penalty);
 }
 
@@ -396,8 +396,8 @@ void replica_hand_on(const struct replica *r, const struct exchange *to)
         to->leave(to->context, ps, range);
 }
 
-/* A value that is not finite came with an earlier update and spoils every gradient after it, so
- * values are looked at first. Of what is frozen there is no gradient, or one that nobody reads. */
+/* Values are checked before gradients: a value that is not finite came with an earlier update and
+ * spoils every gradient after it. Frozen variables have no gradient, or one that nobody reads. */
 const char *replica_not_finite(const struct replica *r, bool *ret_is_gradient)
 {
     struct device *d = r->device;

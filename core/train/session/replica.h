@@ -20,16 +20,19 @@
 #include "core/train/session/ascent.h"
 #include "core/train/session/rounding.h"
 
-/* Who brings values while forward continues, and takes gradients away while backward does: with a
- * mirror those that have come down from the device. */
+/* Called during a pass: brings values while forward continues, and takes gradients away while
+ * backward does; with a mirror the gradients that have come down from the device. */
 struct exchange {
-    /* Returns when the values of this range are where they are bound; false: they will not come,
-     * and nothing comes of the pass. Then nothing leaves, and nothing is owed (rounding.h). */
+    /* Returns when the values of this range are where they are bound. false: they will not come,
+     * and the pass is void: no gradient leaves, and no residual is kept (rounding.h). */
     bool (*await)(void *context, int ps, struct range);
-    void (*leave)(void *context, int ps, struct range); /* where it is bound, it is final */
-    /* Ahead of a pass: whether values of this range are there, though they may be taken back. */
+    /* The bound gradients of this range are final. */
+    void (*leave)(void *context, int ps, struct range);
+    /* Before a pass: whether values of this range are there, though they may still be taken back.
+     */
     bool (*is_there)(void *context, int ps, struct range);
-    /* Whether what leaves by a mirror is worth being told of: some of it travels at once. */
+    /* Whether it wants to be told of gradients that leave by a mirror: some of them travel at once.
+     */
     bool (*takes)(void *context);
     void *context;
 };
@@ -44,14 +47,14 @@ struct replica {
     float **whole_values, **whole_gradients; /* [variables] of the device; NULL: used in place */
     struct mirror mirror;
     struct ascent ascent;            /* of its values */
-    struct rounding rounding;        /* of what leaves, where that is not float32 */
-    struct widening widening;        /* of what comes, the same */
+    struct rounding rounding;        /* of gradients, where they do not leave as float32 */
+    struct widening widening;        /* of values, likewise */
     const struct exchange *exchange; /* borrowed; NULL: none */
-    struct buckets buckets;          /* of the mirror, or for the exchange */
-    bool awaits_values;  /* of the exchange: each node's in the next pass, before its forward */
-    bool is_void;        /* some did not come */
-    bool follows_values; /* the same of those that go up to the mirror */
-    bool wants_penalty;  /* of them: regularizers' terms */
+    struct buckets buckets;          /* what has left by the mirror, or goes to the exchange */
+    bool awaits_values;  /* the next pass asks the exchange for the values of each node */
+    bool is_void;        /* some values did not come */
+    bool follows_values; /* the same for values that are copied up to the mirror */
+    bool wants_penalty;  /* add the regularizers' terms of a node when its values are there */
     double penalty;
 };
 
@@ -59,11 +62,11 @@ struct replica_options { /* all borrowed */
     struct device *device;
     struct graph *graph;
     const struct layout *layout; /* of the blocks */
-    /* Those that will be bound are the host's memory, and the device has its own; then there is no
-     * exchange, and replica_hand_on() tells what has come down. */
+    /* The blocks that will be bound are the host's memory, and the device has its own; then there
+     * is no exchange, and replica_hand_on() tells which gradients have come down. */
     bool mirrors;
-    const struct exchange *exchange;  /* NULL: none; then: */
-    bool leaves_within_node;          /* gradients of a node, while the rest of it is computed */
+    const struct exchange *exchange; /* NULL: none; then: */
+    bool leaves_within_node; /* gradients of a node leave while the rest of it is computed */
     enum number number, value_number; /* what gradients leave as, and values come */
 };
 
@@ -73,34 +76,36 @@ void replica_close(struct replica *); /* a zeroed one is fine; what was half ope
 
 void replica_bind(struct replica *, int ps, void *values, float *gradients);
 void replica_unbind(struct replica *, int ps); /* no pass until others come */
-/* The values of all parameters are those of `of`, whose graph has the same ones. */
+/* All parameters use the values of `of`, whose graph has the same parameters. */
 void replica_share(struct replica *, const struct replica *of);
 
-/* Of tables it has memory of its own, for the rows of its batches; before replica_share. */
+/* Gives it memory of its own for the table rows of its batches; before replica_share. */
 err replica_hold_tables(struct replica *, struct arena *);
 
-/* Values to where the graph reads them, before a pass; and gradients from where it wrote them. */
+/* Brings values to where the graph reads them, before a pass; and gradients from where it wrote
+ * them. */
 void replica_gather_values(struct replica *);
-/* The same where passes follow, which wait for each node's values on their way to the device, where
- * that can be. */
+/* As replica_gather_values, for passes that can wait for each node's values while they are copied
+ * to the device. */
 void replica_send_values(struct replica *);
 void replica_scatter_gradients(struct replica *);
-/* Where gradients leave rounded, this brings them to where they are bound, unless the pass did. */
+/* Where gradients leave rounded, brings them to where they are bound, unless the pass has done so.
+ */
 void replica_round_gradients(struct replica *);
 
-/* Nodes of the next pass, over the rows that were loaded, as far as values are there; again, it
- * continues from there. Returns how many have been run by now. Such a pass awaits values. */
+/* Runs nodes of the next pass over the rows that were loaded, as far as their values are there;
+ * called again, it continues. Returns how many nodes have run so far. Such a pass awaits values. */
 int replica_speculate(struct replica *);
 
 /* A pass over the rows that were loaded or taken; add: to the gradients that are there. leaves: the
  * gradients of each node go to where they are bound as soon as they are finished. */
 void replica_run(struct replica *, int64_t rows, bool add, bool leaves);
 
-/* Of gradients that leave by a mirror in the pass that is under way: one after the other, as they
- * come down. */
+/* Tells the exchange of the gradients that leave by a mirror in the present pass, one bucket after
+ * the other as they come down. */
 void replica_hand_on(const struct replica *, const struct exchange *);
 
-/* All gradients become zero, and what is bound as well. */
+/* Sets all gradients to zero, also those that are bound. */
 void replica_clear_gradients(struct replica *);
 
 /* The name of the first parameter, in creation order, whose value or else whose gradient is not

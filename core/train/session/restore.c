@@ -10,7 +10,7 @@
 #include "core/train/session/fresh.h"
 #include "core/train/session/session_inside.h"
 
-/* Which variables have averages, which are what is computed with */
+/* Which variables have averages: those are computed with instead of the values */
 static void name_averages(struct session *s)
 {
     const struct optimizers *list = &s->options.spec->optimizers;
@@ -62,7 +62,8 @@ static err restore_dense(struct session *s, struct bundle *bundle)
 
 /* ---- tables ---- */
 
-/* As a ps answers who asks it: there is one, and all rows of the window's front are wanted. */
+/* Answers a request for rows as a ps does: there is one ps, and it wants all rows that the front of
+ * the window names. */
 static err bring_rows(void *session, const size_t bytes[], bool trains)
 {
     struct session *s = session;
@@ -106,7 +107,8 @@ void session_close_restored(struct session *s)
     free(r->window);
 }
 
-/* Rows that are read one by one are not held against a checksum, so all are once, before. */
+/* Checksums cover whole slices, so rows that are read singly later are not checked then: all are,
+ * once, here. */
 static err restore_table(struct session *s, struct bundle *bundle, const struct slice *slice, int i)
 {
     struct restored *r = &s->restored;

@@ -11,7 +11,7 @@ static void release(struct device *d, void *memory)
     if (memory) d->kernels->release(d, memory);
 }
 
-/* A block of the one kind where that of the other is somebody else's */
+/* Opens a block of 16-bit numbers, where the block of floats is somebody else's, or the reverse */
 static err open_other(struct device *d, enum number as, int64_t floats, bool is_mirrored,
                       float **ret_wide, uint16_t **ret_narrow)
 {
@@ -126,7 +126,7 @@ void widening_bind(struct widening *v, int ps, void *from)
     if (v->device && !v->is_mirrored) v->from[ps] = from;
 }
 
-/* A sum of one */
+/* Widens by a sum that has one term */
 void widening_widen(const struct widening *v, int ps, int64_t offset, int64_t floats)
 {
     struct device *d = v->device;

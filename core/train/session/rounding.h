@@ -19,41 +19,42 @@ struct rounding {
     enum number as;
     int ps_count;
     const int64_t *block_floats; /* [ps_count], borrowed */
-    float **gradients;           /* [ps_count] of the device, what is rounded */
+    float **gradients;           /* [ps_count] of the device: the gradients that are rounded */
     float **residual;            /* [ps_count] of the device */
     uint16_t **to;    /* [ps_count] what the device sees of where they leave; NULL: none */
     bool is_mirrored; /* then `gradients` are borrowed, and not `to` */
 };
 
-/* gradients: blocks of a mirror, which take what is rounded away from `to`; NULL: the host's, whose
- * `to` is bound. Lists live in the arena, blocks until rounding_close. */
+/* gradients: blocks of a mirror, which takes rounded gradients away from `to`; NULL: blocks of the
+ * host, whose `to` is bound. Lists live in the arena, blocks until rounding_close. */
 err rounding_open(struct device *, enum number, const struct layout *, float **gradients,
                   struct arena *, struct rounding *ret);
 void rounding_close(struct rounding *); /* a zeroed one is fine */
 
 void rounding_bind(struct rounding *, int ps, void *to); /* NULL: it is gone */
-/* Of a stretch of the block; without a place to leave from nothing happens. */
+/* Rounds a range of the block; does nothing where `to` is not bound. */
 void rounding_round(const struct rounding *, int ps, int64_t offset, int64_t floats);
-void rounding_forget(const struct rounding *); /* what is residual */
+void rounding_forget(const struct rounding *); /* drops all residuals */
 
 struct widening {
     struct device *device; /* borrowed; NULL: values come as floats */
     enum number as;
     int ps_count;
     const int64_t *block_floats; /* [ps_count], borrowed */
-    uint16_t **from;             /* [ps_count] what the device sees of what comes; NULL: none */
-    float **values;              /* [ps_count] of the device, what is computed with */
-    bool is_mirrored;            /* then `values` are borrowed, and not `from` */
+    uint16_t **from;  /* [ps_count] the bound memory where values arrive, as the device sees it;
+                         NULL: none */
+    float **values;   /* [ps_count] of the device: the values that are computed with */
+    bool is_mirrored; /* then `values` are borrowed, and not `from` */
 };
 
-/* values: blocks of a mirror, which brings what is widened to `from`; NULL: the host's, whose
+/* values: blocks of a mirror, which brings 16-bit values to `from`; NULL: blocks of the host, whose
  * `from` is bound. Lists live in the arena, blocks until widening_close. */
 err widening_open(struct device *, enum number, const struct layout *, float **values,
                   struct arena *, struct widening *ret);
 void widening_close(struct widening *); /* a zeroed one is fine */
 
 void widening_bind(struct widening *, int ps, void *from); /* NULL: it is gone */
-/* Of a stretch of the block; where nothing comes from nothing happens. */
+/* Widens a range of the block; does nothing where `from` is not bound. */
 void widening_widen(const struct widening *, int ps, int64_t offset, int64_t floats);
 
 #endif

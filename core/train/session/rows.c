@@ -50,7 +50,7 @@ static err open_link(struct rows *r, const struct layout *layout, int ps, struct
     return OK;
 }
 
-/* All tables of one column are cut alike (layout.h). */
+/* All tables that one column names are cut alike (layout.h). */
 static void order_column(struct rows *r, const struct slice *slice)
 {
     const struct param *param = r->graph->params[slice->variable];
@@ -138,7 +138,8 @@ static bool has_lookup(const struct graph *graph, int input)
     return names_rows(&graph->inputs[input]) && graph->inputs[input].lookup == input;
 }
 
-/* By input of the graph: ids get a place in a lookup, numbers a copy. */
+/* For each input of the graph: a column of ids gets its place in a lookup, a column of numbers a
+ * copy. */
 void prepared_open(const struct rows *r, const struct graph *graph, const struct column *columns,
                    int column_count, struct arena *arena, struct prepared *ret)
 {
@@ -166,7 +167,7 @@ void prepared_open(const struct rows *r, const struct graph *graph, const struct
             lookup_open(ret->lookups[i].cells, r->order[i], arena, &ret->lookups[i]);
 }
 
-/* What a node made, as a column */
+/* The output of a node, as a column */
 static struct column made_column(const struct prepared *p, const struct graph_input *input, int i)
 {
     const struct tensor *tensor = input->tensor;
@@ -185,7 +186,7 @@ static void prepare_column(struct prepared *p, const struct graph_input *input, 
     const int64_t rows = input->is_whole ? input->tensor->shape.dim[0] : batch->rows;
     const int64_t cells = rows * column_width(from);
     *to = *from;
-    if (input->maker && !names_rows(input)) return; /* where it was made */
+    if (input->maker && !names_rows(input)) return; /* it is read where the node made it */
     if (names_rows(input)) {
         lookup_add(&p->lookups[input->lookup], from->at, cells, p->first_cells[i]);
         to->at = p->lookups[input->lookup].places + p->first_cells[i];
@@ -211,7 +212,7 @@ void prepared_make(struct prepared *p, const struct graph *graph, const struct b
 
 /* ---- rows ---- */
 
-/* Rows first .. first + count - 1 of those that the lookup has are this part's. */
+/* Rows first .. first + count - 1 of the lookup lie in this part. */
 struct run {
     int64_t first, count;
 };
@@ -223,14 +224,14 @@ static struct run run_of(const struct rows_part *part, const struct lookup *look
     return (struct run){first, lookup_place(lookup, slice->start + slice->length) - first};
 }
 
-/* Those whose gradients are pushed */
+/* The rows of this part whose gradients are pushed */
 static struct run pushed_run(const struct rows_part *part, const struct lookup *lookup)
 {
     const struct run run = run_of(part, lookup);
     return part->is_frozen ? (struct run){run.first, 0} : run;
 }
 
-/* The next rows that are to be asked for. Returns whether there are any. */
+/* Names the next rows to ask for in the counts. Returns whether there are any. */
 static bool name_piece(struct rows_link *link, const struct prepared *p)
 {
     struct area_counts *c = &link->counts;
@@ -257,7 +258,7 @@ static void write_wanted(struct rows_link *link, const struct prepared *p)
     }
 }
 
-/* The rows that were wanted, from the back */
+/* Takes the rows that were asked for from the back of the window */
 static void take_rows(const struct rows *r, struct rows_link *link, const struct graph *graph,
                       const struct prepared *p)
 {
@@ -273,8 +274,8 @@ static void take_rows(const struct rows *r, struct rows_link *link, const struct
     }
 }
 
-/* Those of all ps at once, a windowful at a time; ends, since each brings some. Others come to
- * where the device may still read those before. */
+/* Asks all ps at once, for as many rows at a time as a window holds; ends, since each round brings
+ * some. Rows are overwritten only when the device has read the ones before. */
 static err ask(struct rows *r, const struct graph *graph, const struct prepared *p)
 {
     for (bool has_any = true; has_any;) {
@@ -306,14 +307,14 @@ static bool have_come(const struct rows *r, const struct prepared *p)
     return true;
 }
 
-/* A number says nothing here: it may come back for another batch. */
+/* Comparing numbers of batches would not do: the same number may come back for another batch. */
 void rows_revoke(struct rows *r)
 {
     r->is_revoked = true;
     for (int ps = 0; ps < r->ps_count; ps++) rows_forget(r, ps);
 }
 
-/* What has a penalty costs nothing where there is no row of this batch. */
+/* Zeros the rows that the batch does not name, so that a penalty on them costs nothing. */
 static void clear_others(const struct rows *r, const struct prepared *p)
 {
     for (int i = 0; i < r->graph->param_count; i++) {
@@ -326,7 +327,7 @@ static void clear_others(const struct rows *r, const struct prepared *p)
     }
 }
 
-/* Only a batch that trains is named by a push. */
+/* A push names rows only for a batch that trains. */
 err rows_fetch(struct rows *r, const struct graph *graph, const struct prepared *p)
 {
     if (r->from->settle) TRY(r->from->settle(r->from->context));
@@ -335,7 +336,7 @@ err rows_fetch(struct rows *r, const struct graph *graph, const struct prepared 
     if (graph == r->graph) clear_others(r, p);
     if (graph != r->graph || !have_come(r, p)) return ask(r, graph, p);
     for (int ps = 0; ps < r->ps_count; ps++) {
-        if (r->links[ps].patch_count) continue; /* they lie where they belong */
+        if (r->links[ps].patch_count) continue; /* the rows are in place already */
         name_piece(&r->links[ps], p);
         take_rows(r, &r->links[ps], graph, p);
     }
@@ -362,7 +363,7 @@ static struct area_patch ids_in(const struct lookup *lookup, struct run run)
                                .bytes = (size_t)run.count * sizeof *lookup->ids};
 }
 
-/* Of slice i, of all rows that the param has */
+/* The part of `all`, which has all rows of the param of slice i, that these rows are */
 static struct area_patch rows_in(const struct rows_link *link, int i, float *all, struct run run)
 {
     const int64_t width = link->area.slices[i].width;
@@ -370,7 +371,7 @@ static struct area_patch rows_in(const struct rows_link *link, int i, float *all
                                .bytes = (size_t)(run.count * width) * sizeof *all};
 }
 
-/* How often those occurred; of none where the slice does not count. */
+/* How often those rows occurred; empty where the slice does not count. */
 static struct area_patch times_in(const struct rows_link *link, int i, const struct lookup *lookup,
                                   struct run run)
 {
@@ -379,7 +380,7 @@ static struct area_patch times_in(const struct rows_link *link, int i, const str
                                .bytes = (size_t)count * sizeof *lookup->times};
 }
 
-/* What is pushed of slice i */
+/* What a push carries for slice i */
 struct pushed {
     struct area_patch ids, times, gradients;
 };
@@ -395,7 +396,7 @@ static struct pushed pushed_of(struct rows *r, const struct rows_link *link, int
                            rows_in(link, i, gradient, run)};
 }
 
-/* Of slice i what the next batch wants: its ids, and where its rows are to be. */
+/* What the next batch wants of slice i: its ids, and where its rows are to be put */
 struct wanted {
     struct area_patch ids, rows;
 };
@@ -428,7 +429,7 @@ static void put(struct rows *r, struct rows_link *link, const struct prepared *p
     write_wanted(link, next);
 }
 
-/* Behind the others; `from` begins at `to` of the window. Returns where it ends. */
+/* Appends a patch that stands in for the window from `to` on. Returns where it ends. */
 static char *add_patch(struct rows_link *link, struct area_patch from, char *to)
 {
     from.offset = (size_t)(to - (char *)link->window);
@@ -436,7 +437,7 @@ static char *add_patch(struct rows_link *link, struct area_patch from, char *to)
     return to + from.bytes;
 }
 
-/* In the order of the area */
+/* Patches stand in the order of the area. */
 static void patch(struct rows *r, struct rows_link *link, const struct prepared *p,
                   const struct prepared *next)
 {

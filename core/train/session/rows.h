@@ -16,11 +16,11 @@
 #include "core/train/variables/layout.h"
 #include "core/train/variables/row_area.h"
 
-/* Who brings rows that did not come by themselves. */
+/* How rows are fetched that did not come with the answer to a push */
 struct row_source {
-    /* The fronts of windows name rows, of each ps so many bytes (0: none). Returns when they are in
-     * the backs. trains: for a step; else rows that were not made are zeros. ERR_PEER: they will
-     * not come, and nothing comes of the pass. */
+    /* The fronts of the windows name rows, of each ps in so many bytes (0: none). Returns when the
+     * rows are in the backs. trains: for a step; else rows that were never made come as zeros.
+     * ERR_PEER: they will not come, and the pass is void. */
     err (*ask)(void *context, const size_t bytes[], bool trains);
     void *context;
     /* Called before fronts are written: returns when nobody reads them any more for a request that
@@ -30,10 +30,10 @@ struct row_source {
 
 /* A slice of a table on a ps, as the front of its window lists it */
 struct rows_part {
-    int param;  /* in the graph */
-    int column; /* of ids: which lookup */
+    int param;  /* index among the graph's params */
+    int column; /* index of the column of ids, that is, of its lookup */
     const struct slice *slice;
-    bool is_frozen; /* its gradients are nobody's */
+    bool is_frozen; /* its gradients are not pushed */
 };
 
 /* What a session has with one ps. */
@@ -43,14 +43,14 @@ struct rows_link {
     struct area_counts counts;
     int64_t *done; /* [area.count] rows that have come, of those asked for piece by piece */
     void *window;  /* NULL: not bound */
-    bool is_apart; /* the ps does not see it */
+    bool is_apart; /* the ps does not see the window */
     bool is_pinned;
     struct area_patch *patches; /* [5 * area.count] of what is pushed, and of the answer */
-    int patch_count;            /* 0: all of that is in the window */
+    int patch_count;            /* 0: all of it is in the window */
     uint64_t came;              /* 1 + number of the batch whose rows are in the back; 0: none */
-    size_t front;               /* bytes of what is to be pushed, with all ids */
-    size_t without_ids;         /* of the rows pushed */
-    bool has_frozen;            /* parts: not all rows that were brought are pushed */
+    size_t front;               /* bytes of the front that is pushed, with all ids */
+    size_t without_ids;         /* the same without the ids of its rows */
+    bool has_frozen;            /* parts; so not all rows that were brought are pushed */
     bool was_brought;           /* the ps has brought these rows, and has their ids */
 };
 
@@ -74,7 +74,7 @@ struct rows {
     struct lookup_order *order; /* [inputs of the graph] */
     size_t *bytes;              /* [ps_count] scratch */
     bool names_next;            /* the fronts name the rows of the next batch */
-    bool is_revoked;            /* what they named is void, whatever comes of it */
+    bool is_revoked;            /* the rows that the fronts named are void, even if they come */
     struct prepared batches[2]; /* the one that is computed, and the next */
     int current;
 };
@@ -86,29 +86,30 @@ bool rows_are_used(const struct rows *);
 
 void rows_close(struct rows *); /* binds nothing any more; a zeroed one is fine */
 
-/* Of a graph that reads the same columns as that of the rows, with batches of its own size. */
+/* Opens a batch for a graph that reads the same columns as the graph of the rows, with a batch size
+ * of its own. */
 void prepared_open(const struct rows *, const struct graph *, const struct column *columns,
                    int column_count, struct arena *, struct prepared *ret);
-/* draw: as of plan_load */
+/* draw: see plan_load */
 void prepared_make(struct prepared *, const struct graph *, const struct batch *, uint64_t draw);
 
-/* The rows of the prepared batch to where the graph's params are bound. */
+/* Brings the rows of the prepared batch to where the graph's params are bound. */
 err rows_fetch(struct rows *, const struct graph *, const struct prepared *);
 
-/* Row gradients to the fronts, with the ids of the next batch where that is prepared, which becomes
- * the current one. They are there after the device was synchronized. */
+/* Writes row gradients to the fronts, with the ids of the next batch where that is prepared, which
+ * becomes the current one. Complete once the device is synchronized. */
 void rows_put(struct rows *);
 
 /* window NULL: it is gone. is_apart: the ps does not see it, and its owner sends and receives by
  * what the link's patches say. */
 void rows_bind(struct rows *, int ps, void *window, bool is_apart);
-size_t rows_push_bytes(const struct rows_link *); /* of the front that is to be sent */
-/* All of the front of what was pushed last: [front] bytes */
+size_t rows_push_bytes(const struct rows_link *); /* bytes of the front to send */
+/* Copies the front that was pushed last, whole: [front] bytes */
 void rows_copy_front(const struct rows *, int ps, void *ret);
-/* In the back of the window are the rows of batch number `batch`, or of none that is known. */
+/* The back of the window has the rows of batch number `batch`, or of no known batch. */
 void rows_came(struct rows *, int ps, uint64_t batch);
-/* Other batches come next than those before: what the last rows_put named is not taken for theirs,
- * be it there or on its way. */
+/* Other batches follow than those expected: rows named by the last rows_put are not used, whether
+ * they have arrived or not. */
 void rows_revoke(struct rows *);
 void rows_forget(struct rows *, int ps);
 size_t rows_window_bytes(const struct rows *, int ps); /* 0: no tables there */

@@ -10,7 +10,7 @@
 #include "core/train/session/session_inside.h"
 #include "core/train/spec/features.h"
 
-/* Those of the checkpoint, else of data.train, which is opened first. */
+/* Names of features: the checkpoint's, else those of data.train, which is opened first. */
 static struct strings feature_names(const struct session *s)
 {
     const struct spec *spec = s->options.spec;
@@ -66,7 +66,7 @@ static err compare_columns(const struct session *s)
                 "both the same \"vocabulary\"");
 }
 
-/* What is brought, described as a set of which there is nothing yet */
+/* Describes the rows that a caller brings as an evaluation set that is still empty */
 static err open_asked(struct session *s)
 {
     const struct asked_rows *asked = s->options.asked;
@@ -108,7 +108,8 @@ static err open_data(struct session *s)
     return trains && s->data.evaluation ? compare_columns(s) : OK;
 }
 
-/* Before anybody plans a pass of it: what only they want of it is not computed. */
+/* Called before a pass of the graph is planned: what only frozen variables would need is not
+ * computed. */
 static void freeze(const struct session *s, struct graph *graph)
 {
     for (int i = 0; i < graph->param_count; i++)
@@ -174,7 +175,7 @@ static struct wanted_label wanted_label(const struct graph *graph, const struct 
     };
 }
 
-/* What the losses want of the labels. */
+/* How labels are changed for the losses */
 struct transform session_transform(const struct session *s, const struct source_spec *source)
 {
     const struct format *format = source->format.kind->descriptor;
@@ -192,7 +193,7 @@ struct transform session_transform(const struct session *s, const struct source_
     return transform;
 }
 
-/* NULL: a dense variable */
+/* NULL: the variable is dense */
 static const struct table_spec *describe_table(struct session *s, const struct param *param)
 {
     if (!param->held) return NULL;
@@ -209,7 +210,7 @@ static const struct table_spec *describe_table(struct session *s, const struct p
     return table;
 }
 
-/* alone, pins to other ps and partitions have no meaning */
+/* in a single process pins to other ps and partitions have no meaning */
 static err place(const struct session *s, const struct variable *variables, int ps_count,
                  struct arena *arena, struct layout **ret)
 {
@@ -269,8 +270,8 @@ static err open_clipping(struct session *s)
     return OK;
 }
 
-/* A session that only evaluates makes its own block, and a single process binds memory of the
- * device. */
+/* A mirror is not needed where a session only evaluates, which makes its own block, nor in a single
+ * process, which binds memory of the device. */
 static bool mirrors(const struct session *s)
 {
     const struct session_options *o = &s->options;
@@ -313,14 +314,15 @@ static err open_replica(struct session *s)
     return replica_open(&options, &s->arena, &s->replica);
 }
 
-/* Of the data's columns: a graph that evaluates reads the same ones as one that trains. */
+/* Which columns of the data are read; a graph that evaluates reads the same ones as one that
+ * trains. */
 static void find_columns_read(const struct session *s, bool ret[COLUMNS_MAX])
 {
     memset(ret, 0, COLUMNS_MAX * sizeof *ret);
     for (int i = 0; i < s->graph->input_count; i++) ret[s->graph->inputs[i].source] = true;
 }
 
-/* reads: borrowed until they are begun with it */
+/* reads: borrowed until the stream is begun */
 static struct stream_options training_stream(const struct session *s, int worker, bool *reads)
 {
     const struct spec *spec = s->options.spec;
@@ -340,7 +342,7 @@ static struct stream_options training_stream(const struct session *s, int worker
     };
 }
 
-/* No mistake, but most often none that was meant: epochs are then none of the steps. */
+/* Allowed, but rarely intended: then an epoch is less than one step. */
 static void warn_of_few_rows(const struct session *s)
 {
     const int64_t rows = s->data.train->rows, batch = s->options.spec->data.batch_size;
@@ -351,7 +353,7 @@ static void warn_of_few_rows(const struct session *s)
              (long long)batch, (long long)rows);
 }
 
-/* Labels of all rows of both sets are looked at, before the first step. */
+/* Checks the labels of all rows of both sets before the first step. */
 static err begin_training_data(struct session *s)
 {
     bool reads[COLUMNS_MAX];
@@ -397,12 +399,12 @@ static err begin_evaluation_data(struct session *s)
     return e ? fail_prefix(e, "data.eval") : OK;
 }
 
-/* Rows of an evaluation batch: as the spec says, else as many as lanes, else the training batch,
- * but at least 100. */
+/* Rows of an evaluation batch: what the spec says, else the number of lanes, else the training
+ * batch, but at least 100. */
 int64_t session_evaluation_batch(const struct session *s, int64_t batch)
 {
     int64_t rows = s->options.spec->data.eval_batch_size;
-    batch /= s->options.spec->train.accumulate; /* which is of training alone */
+    batch /= s->options.spec->train.accumulate; /* accumulation concerns training alone */
     if (s->options.feeds_rows) rows = 1;
     if (s->options.asked) rows = s->options.asked->most;
     if (!rows) rows = s->data.evaluation->lanes;
@@ -430,7 +432,7 @@ static err check_lanes(const char *what, const struct batch_source *data, int64_
                 (long long)rows, (long long)data->rows);
 }
 
-/* Row r of a batch has to go on where row r of the batch before ends. */
+/* With carried states row r of a batch must continue row r of the batch before. */
 static err check_order(const struct session *s)
 {
     const struct session_options *o = &s->options;
@@ -475,7 +477,7 @@ static err check_tables(const struct session *s)
 
 /* ---- before rows are read ---- */
 
-/* Of a session that has no more than this graph */
+/* For a session that has only this graph */
 static err check_plan(struct session *plan)
 {
     const struct run_view view = {.spec = plan->options.spec, .session = plan};
@@ -508,7 +510,7 @@ static err make_tower_graph(void *session, int64_t first_row, int64_t rows, stru
     return make_graph(session, first_row, rows, true, arena, ret);
 }
 
-/* What computes a step */
+/* Opens what computes a step: the replica, or towers */
 static err open_computing(struct session *s)
 {
     const struct session_options *o = &s->options;

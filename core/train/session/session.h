@@ -30,26 +30,26 @@ struct bundle_entry;
 struct grown;    /* core/train/checkpoint/grown.h */
 struct name_map; /* core/train/checkpoint/shard.h */
 
-/* Rows that somebody brings, a few at a time, as a server does (session_predict_rows) */
+/* Rows that a caller brings, a few at a time, as a server does (session_predict_rows) */
 struct asked_rows {
     const char *name;             /* for messages */
-    const struct column *columns; /* [column_count] as they are brought: labels first, at NULL */
+    const struct column *columns; /* [column_count] what the caller brings: labels first, at NULL */
     int column_count;
-    struct strings feature_names; /* as a dataset has them */
-    int64_t most;                 /* at a time */
+    struct strings feature_names; /* names of features, as in a dataset */
+    int64_t most;                 /* rows at a time, at most */
 };
 
-/* Who brings averages of variables from the ps that keeps them (train.average_decay), with values
- * where there are none, to where gradients are bound: all floats of its block. ERR_PEER: they will
- * not come, and nothing comes of the evaluation. */
+/* Fetches averages of variables (train.average_decay) from the ps that keeps them, and values where
+ * a variable has none, to where gradients are bound: all floats of its block. ERR_PEER: they will
+ * not come, and the evaluation is given up. */
 struct average_source {
     err (*bring)(void *context, int ps);
     void *context;
 };
 
-/* What else has to be done amid an evaluation: before each of its batches, and again and again
- * while that does not come (is_absent). ERR_PEER: something comes before it, and nothing comes of
- * the evaluation; ERR_TIMEOUT: rows have not come for too long. */
+/* What else is done during an evaluation: before each of its batches, and repeatedly while rows for
+ * that are awaited (is_absent). ERR_PEER: something else comes first, and the evaluation is given
+ * up; ERR_TIMEOUT: rows have not come for too long. */
 struct interlude {
     err (*play)(void *context, bool is_absent);
     void *context;
@@ -60,11 +60,12 @@ struct session_options {
     struct device *device;
     int worker, workers, ps_count;
     int batches_per_push;  /* gradients summed into one push (replicas_to_aggregate > workers) */
-    int batches_per_round; /* of all workers; 0: one of each */
-    bool names_rows;       /* a push waits for the next batch that is known, to name its rows */
-    bool is_handed_out;    /* it trains on what session_plan_batches says; else on its share */
-    /* To evaluate or predict without any ps: no training data, no gradients, no steps; one ps in
-     * the process, whatever the placement says; values come from session_restore. */
+    int batches_per_round; /* of all workers together; 0: one of each worker */
+    bool names_rows;       /* a push waits until the next batch is known, to name its rows */
+    bool is_handed_out;    /* it trains on the batches that session_plan_batches says; else on its
+                              share */
+    /* To evaluate or predict without any ps: no training data, no gradients, no steps; a single ps
+     * within the process, whatever the placement says; values come from session_restore. */
     bool only_evaluates;
     /* The blocks that will be bound are memory of the device, as in a single process; otherwise
      * they are the host's, and a device with memory of its own works on a mirror of them. */
@@ -74,73 +75,75 @@ struct session_options {
     enum parts_choice parts; /* with an exchange */
     const struct row_source *rows_from;         /* borrowed; where there are tables */
     const struct average_source *averages_from; /* the same; where the spec wants averages */
-    enum number number, value_number; /* what gradients leave as, and values come (rounding.h) */
+    enum number number, value_number; /* in which gradients leave and values arrive (rounding.h) */
     struct interlude interlude;       /* optional */
-    bool without_labels; /* predict only: data.eval needs no labels. With only_evaluates */
-    bool feeds_rows;     /* the caller, one by one (session_say_next). With only_evaluates */
-    /* Borrowed until it is open: instead of data.eval, which is not looked at. With
-     * only_evaluates; NULL: none are */
+    bool without_labels; /* predict only: data.eval needs no labels. Implies only_evaluates */
+    bool feeds_rows; /* the caller does, one by one (session_say_next). Implies only_evaluates */
+    /* Borrowed until the session is open: these rows take the place of data.eval, which is not
+     * read. Implies only_evaluates; NULL: there are none */
     const struct asked_rows *asked;
-    /* Borrowed: what it trains on, where another task reads the data; then nothing is evaluated
-     * here. NULL: what the spec names */
+    /* Borrowed: the batches that it trains on, where another task reads the data; then nothing is
+     * evaluated here. NULL: the data that the spec names */
     struct batch_source *remote_input;
-    bool balances; /* "balanced" is the partitioner of a spec that names none (layout.h) */
-    struct tower_devices towers; /* none: `device` computes all. With towers nothing is exchanged
-                                    during a step */
+    bool balances; /* the partitioner of a spec that names none is "balanced" (layout.h) */
+    struct tower_devices towers; /* none: `device` computes everything. With towers nothing is
+                                    exchanged during a step */
 };
 
-/* By session_restore, for one that only evaluates; its tables lie in the checkpoint. */
+/* What session_restore has brought, for a session that only evaluates; its tables stay in the
+ * checkpoint. */
 struct restored {
     float *values;               /* the block; NULL: none */
     struct bundle *bundle;       /* borrowed */
-    struct shard_source *tables; /* [tables] of those that do not grow */
+    struct shard_source *tables; /* [tables] where rows of those tables are that do not grow */
     struct grown **grown;        /* [tables] NULL: it does not grow */
     void *window;                /* NULL: none */
-    const struct fresh *fresh;   /* laid over it (fresh.h); NULL: nothing is */
+    const struct fresh *fresh;   /* newer values that replace them (fresh.h); NULL: none */
     struct row_source source;
-    const struct name_map *averages; /* [average_count] that values are read from */
+    const struct name_map *averages; /* [average_count] that are read instead of values */
     int average_count;
 };
 
 struct session_data {
     struct batch_source *train, *evaluation; /* NULL: none */
-    struct columns_wanted wanted;            /* of data.train, by the model and the rest */
-    const struct objects *train_columns;     /* of data.train, its labels among them */
-    json_t *features; /* what they mean (core/train/spec/features.h), to be kept; NULL: as the chief
-                         says */
+    struct columns_wanted wanted; /* of data.train: read by the model and the rest of the spec */
+    const struct objects *train_columns; /* of data.train, its labels among them */
+    json_t *features; /* what features mean (core/train/spec/features.h), to be kept; NULL: as the
+                         chief says */
 };
 
-/* Beside training; made by the first evaluation. */
+/* The evaluation beside training; made by the first one. */
 struct session_evaluation {
     struct replica replica;
-    float **averages;      /* [ps_count] blocks that it computes with; NULL: with the session's */
-    struct prepared batch; /* of the replica that evaluates */
-    double *metrics;       /* [metrics] of the last one */
-    float **curves;        /* [metrics] the same */
-    struct asked *asked;   /* by session_predict_rows; NULL: nothing has been */
+    float **averages; /* [ps_count] blocks that it computes with; NULL: it uses the values of the
+                         session */
+    struct prepared batch; /* prepared for the replica that evaluates */
+    double *metrics;       /* [metrics] results of the last evaluation */
+    float **curves;        /* [metrics] curves of the last evaluation */
+    struct asked *asked;   /* made by session_predict_rows; NULL: not used yet */
 };
 
-/* What the plan of a step is given. */
+/* What is fed to the plan of a step. */
 struct step_input {
-    uint64_t planned;   /* where batches are handed out: those before this one are known */
+    uint64_t planned;   /* where batches are handed out: all batches before this one are known */
     uint64_t batches;   /* index of the next one in this worker's share of the stream */
-    struct batch batch; /* that towers share */
+    struct batch batch; /* the batch that towers share */
     uint64_t draw;
-    int64_t last_rows; /* of the batch in the plan */
-    int64_t sent_rows; /* of the next one, which is on its way to the device, or in the plan as what
-                          is speculated is of it; 0: it is not */
+    int64_t last_rows; /* rows of the batch in the plan */
+    int64_t sent_rows; /* rows of the next batch, which is being sent to the device, or is in the
+                          plan because it is speculated on; 0: there is none */
 };
 
 struct clipping {
     bool is_on;
     float **gradients; /* [variables] scratch: session_list_gradients */
     int64_t *sizes;
-    double norm; /* of the gradients of the last step, where clipping computed it */
+    double norm; /* norm of the gradients of the last step, where clipping computed it */
 };
 
 struct step_metrics {
     double *states; /* of all metrics, for a batch or the whole evaluation set */
-    double *last;   /* [metrics] of the last step, where has_last: its batch may be gone */
+    double *last;   /* [metrics] of the last step, if has_last: its batch may be gone */
     bool has_last;
 };
 
@@ -149,17 +152,17 @@ struct session {
     struct arena arena;
     struct layout *layout; /* of the variables over the ps */
     struct session_data data;
-    struct replica replica; /* trains; with only_evaluates it evaluates */
-    struct towers towers;   /* compute what is trained on, instead of the replica */
-    bool accumulates;       /* towers: one, which computes each batch in pieces */
+    struct replica replica; /* the one that trains; with only_evaluates the one that evaluates */
+    struct towers towers;   /* compute the batches of training, instead of the replica */
+    bool accumulates;       /* there is one tower, which computes each batch in pieces */
     struct session_evaluation evaluation;
-    struct graph *graph; /* the first one's: what the model is */
+    struct graph *graph; /* of the first replica or tower: what the model is */
     struct rows rows;    /* of tables, where batches train */
     size_t free_bytes;   /* of the device before anything was taken; SIZE_MAX: it does not say */
 
     struct trace *trace; /* borrowed: session_watch */
     struct {
-        uint64_t data_ns;  /* that steps have waited for batches */
+        uint64_t data_ns;  /* time that steps have waited for batches */
         uint64_t examples; /* rows that steps have taken */
     } taken;
 
@@ -169,7 +172,7 @@ struct session {
     struct clipping clip;
     int *optimizer_of; /* [variables] index in the spec's list */
     float **kept;      /* [variables] sums of clipped gradients; NULL: not needed */
-    bool has_left;     /* the gradients of the last step, while backward went on */
+    bool has_left;     /* gradients of the last step left while backward continued */
     bool regularized;
     unsigned overlap;   /* the plan of a step (core/base/overlap.h) */
     bool is_watched;    /* a hook looks at values between a step and its push */
@@ -177,7 +180,7 @@ struct session {
     struct step_metrics metrics;
 
     struct restored restored;
-    uint64_t said; /* by session_say_next and session_predict_rows: the number of the last batch */
+    uint64_t said; /* number of the last batch of session_say_next and session_predict_rows */
 };
 
 /* ERR_INPUT names the spec and what is wrong with it or its data; ERR_MEMORY comes with a table
@@ -185,15 +188,16 @@ struct session {
 err session_open(const struct session_options *, struct session *ret);
 void session_close(struct session *); /* a zeroed one is fine */
 
-/* What the same session would have over so many ps, in the arena. ERR_INPUT: placement.pins names
- * others. */
+/* The layout that the same session would have over so many ps, in the arena. ERR_INPUT:
+ * placement.pins names others. */
 err session_spread(const struct session *, int ps_count, struct arena *, struct layout **ret,
                    struct rows *ret_rows);
-/* Bytes that it takes of its device until its end, where values are not bound to the device's. */
+/* The bytes of its device that the session takes until its end, where it does not bind memory of
+ * the device. */
 err session_memory(const struct session *, size_t *ret);
 
-/* Another worker's share of the stream, as it is stored: for who reads for it. It borrows the
- * session. */
+/* Another worker's share of the stream, in stored order: for the task that reads for that worker.
+ * It borrows the session. */
 struct session_share {
     struct batch_source *source;
     bool reads[COLUMNS_MAX]; /* columns that somebody looks at */
@@ -204,94 +208,97 @@ err session_open_share(const struct session *, int worker, struct session_share 
 void session_bind(struct session *, int ps, void *values, float *gradients);
 void session_unbind(struct session *, int ps); /* the blocks are gone: no step until others come */
 
-/* The window of rows of a ps, the host's memory; after session_bind. is_apart: rows.h */
+/* Binds a ps' window of rows, the host's memory; after session_bind. is_apart: see rows.h */
 void session_bind_rows(struct session *, int ps, void *window, bool is_apart);
 
-/* The initial values of everything dense that lives on the ps, into a block of its layout (gaps
- * zero) in the host's memory. */
+/* Writes the initial values of all dense variables on the ps into a block of its layout (gaps zero)
+ * in the host's memory. */
 err session_initial_values(struct session *, int ps, float *ret_block);
 
-/* A block in the host's memory to where gradients are bound, which may be the device's, and from
- * there. Values travel so to a ps that has none. */
+/* Copies a block in the host's memory to where gradients are bound, which may be the device's
+ * memory, and back. Values are sent this way to a ps that has none. */
 void session_put_gradients(struct session *, int ps, const float *block);
 void session_get_gradients(struct session *, int ps, float *ret_block);
 err session_put_initial_values(struct session *, int ps);
 
-/* One push worth of work: next batch(es), loss and gradients into the bound blocks. ret_loss: mean
- * over the batches, regularization included. ERR_NUMBER when it is not finite, unless that is
- * tolerated. */
+/* One push worth of work: takes the next batch(es), and leaves the gradients in the bound blocks.
+ * ret_loss: mean over the batches, regularization included. ERR_NUMBER when it is not finite,
+ * unless that is tolerated. */
 err session_step(struct session *, double *ret_loss);
 
-/* Between steps: the forward pass of the next one, as far as values are there that are not yet sure
- * (exchange.is_there); again, it continues from there. Nothing can be seen of it before the step,
- * which is the same to the bit. Nothing happens where there is no such exchange, the next batch
- * does not lie ready, or a step is more than a batch on one device. true: something was done. */
+/* Between steps: runs the forward pass of the next one as far as values are there, even though they
+ * are not yet final (exchange.is_there); called again, it continues. The step that follows has the
+ * same bits as without it. Nothing happens where there is no such exchange, the next batch is not
+ * ready, or a step is more than one batch on one device. true: something was computed. */
 bool session_speculate(struct session *);
-/* Nothing is speculated any more: the step starts over, with the same batch. */
+/* Drops what was speculated: the step starts over, with the same batch. */
 void session_forget_speculation(struct session *);
 
-/* After a step: what is to be pushed is where it is bound, and stays as it is until the next one;
- * of tables, in the fronts of the windows of rows, the rows of the next batch are named with it.
- * It may not be pushed before, where it leaves as other numbers than float32. */
+/* After a step: the gradients to push are where they are bound, and stay unchanged until the next
+ * step; for tables, the fronts of the windows of rows also name the rows of the next batch. Must be
+ * called before a push of gradients that leave as other numbers than float32. */
 err session_hand_over(struct session *);
-/* A rounding error that later gradients were to make up for is none of theirs any more. */
+/* Drops rounding residuals: later gradients belong to other values. */
 void session_forget_residual(struct session *);
 
-/* What is done in a step goes to the trace from now on; NULL: nowhere. */
+/* The spans of a step go to the trace from now on; NULL: nowhere. */
 void session_watch(struct session *, struct trace *);
 
-/* The plan of a step: of all of it, or of the first tower's part. */
+/* The plan of a step: for the whole batch, or for the first tower's part. */
 const struct plan *session_plan(const struct session *);
 
-/* After a step: the error of a loss that is no number, which names the variable it comes from. */
+/* After a step: fails with the error of a loss that is not a number, which names the variable that
+ * caused it. */
 err session_fail_loss(const struct session *, double loss);
 
 /* Writes where each variable's gradient lies on the device, and its floats, into clip_gradients and
- * clip_sizes. optimizer: of whose variables; -1: of all that have one. Returns how many. */
+ * clip_sizes. optimizer: only variables of this one; -1: of any. Returns how many. */
 int session_list_gradients(const struct session *, int optimizer);
 
-/* What would be pushed becomes zero: an update by it keeps numbers where numbers are. */
+/* Sets the gradients to push to zero: such an update keeps finite values finite. */
 void session_clear_gradients(struct session *);
 
-/* The next batch that this worker takes is number `batch` of its share of the stream (source.h):
- * where another life of this worker, or a checkpoint, left off. Nothing happens where it stands
- * there already; after an error it stands where it stood. */
+/* Moves to batch number `batch` of this worker's share of the stream (source.h): where an earlier
+ * incarnation of this worker, or a checkpoint, left off. Does nothing where it is there already;
+ * after an error it is where it was. */
 err session_seek(struct session *, uint64_t batch);
-/* Which batches of the data the numbers from `first` on are: core/data/source.h. ERR_INPUT */
+/* Says which batches of the data the numbers from `first` on are: see core/data/source.h. ERR_INPUT
+ */
 err session_plan_batches(struct session *, uint64_t first, const uint64_t *ranges, int count);
 
-/* How many batches the next step takes of the source: not one that was taken ahead. */
+/* How many batches the next step takes from the source, not counting one that was taken ahead. */
 int session_wants_batches(const struct session *);
-/* How many batches must be awaited before a step need not wait, or not for its first ones; 0: none.
- */
+/* How many batches must be awaited before a step can begin without waiting, or compute its first
+ * ones without waiting; 0: none. */
 int session_lacks_batches(const struct session *);
 
-/* Of the last batch of the last step: metric i of the graph. */
+/* Metric i of the graph, for the last batch of the last step. */
 double session_metric(struct session *, int metric);
 
 struct evaluation {
     int64_t rows;
-    double loss;          /* mean, without regularization */
+    double loss;          /* mean loss, without regularization */
     double *metrics;      /* [graph->metric_count], in the arena of the session */
-    float *const *curves; /* the same; of a metric that has none, NULL (core/graph/op.h) */
+    float *const *curves; /* likewise; NULL for a metric that has none (core/graph/op.h) */
 };
-/* The evaluation set at the bound values; rows 0 when the spec has none. ERR_PEER: rows of
- * tables did not come, or something else is to be done first (interlude). */
+/* Evaluates the evaluation set with the bound values; rows 0 when the spec has none. ERR_PEER: rows
+ * of tables did not come, or something else must be done first (interlude). */
 err session_evaluate(struct session *, struct evaluation *ret);
 
-/* With only_evaluates: the values of all variables from a checkpoint, dtrain's or TensorFlow's,
- * however it is cut; again with the next one. Of tables rows are read when a batch names them: the
- * checkpoint stays open and as it is until the next one comes. ERR_INPUT names the variable that is
- * absent and the nearest name that is there, or both shapes. */
+/* With only_evaluates: takes the values of all variables from a checkpoint, dtrain's or
+ * TensorFlow's, however it is partitioned; called again, from the next checkpoint. Rows of tables
+ * are read when a batch names them, so the checkpoint stays open and must not change until the next
+ * call. ERR_INPUT names the variable that is absent and the nearest name that is there, or both
+ * shapes. */
 err session_restore(struct session *, struct bundle *);
 
-/* Whether a row of so many numbers says a class, as of labels that exclude each other or one alone,
- * and which. */
+/* Whether a row of this many numbers says a class (one of classes that exclude each other, or one
+ * label alone), and which. */
 bool prediction_has_class(enum prediction, int64_t columns);
 int64_t prediction_class(enum prediction, const float *row, int64_t columns);
 
-/* What each head says of rows first .. first + rows - 1 of the evaluation set, as its loss takes it
- * (its loss->predicts): a probability per class, or of each label, or numbers. */
+/* What each head says of rows first .. first + rows - 1 of the evaluation set, in the form that its
+ * loss takes it (its loss->predicts): a probability per class, or per label, or numbers. */
 enum { PREDICTED_NODES_MAX = 64 };
 struct predictions {
     int64_t first, rows;
@@ -299,7 +306,7 @@ struct predictions {
         int64_t columns;
         const float *at;            /* [rows, columns]: valid during the call */
     } heads[HEADS_MAX],             /* [graph->head_count] */
-        nodes[PREDICTED_NODES_MAX]; /* that the taker names, as they are */
+        nodes[PREDICTED_NODES_MAX]; /* outputs of the nodes that the taker names, unchanged */
 };
 struct prediction_taker {
     err (*take)(void *context, const struct predictions *);
@@ -308,25 +315,26 @@ struct prediction_taker {
     int node_count;
     bool has_no_heads; /* only nodes are looked at */
 };
-/* In stored order, batch by batch, at the bound values. */
+/* Predicts in stored order, batch by batch, with the bound values. */
 err session_predict(struct session *, const struct prediction_taker *);
 
-/* With asked: the predictions of rows in columns as they were described; those that no node reads
- * may be at NULL. A few rows take little time: there are graphs of several sizes, each made when it
- * is first wanted. They are valid until the next call. ERR_INPUT: the model has no predictions. */
+/* With asked: predicts rows in columns as they were described; columns that no node reads may be at
+ * NULL. Few rows take little time: there are graphs of several sizes, each made when it is first
+ * needed. The predictions are valid until the next call. ERR_INPUT: the model has no predictions.
+ */
 err session_predict_rows(struct session *, const struct column *columns, int64_t rows,
                          struct predictions *ret);
-/* Whether nodes read the column. */
+/* Whether any node reads the column. */
 bool session_reads_column(const struct session *, int column);
 
-/* With only_evaluates and feeds_rows, of a model that says for each place of a row of ids what
- * comes behind it: ERR_INPUT, it is none. */
+/* With only_evaluates and feeds_rows: describes a model that says for each place of a row of ids
+ * what follows it. ERR_INPUT: the model is not such a one. */
 struct text_model {
     int64_t time, classes;
 };
 err session_text_model(const struct session *, struct text_model *ret);
-/* What comes behind `count` ids, of which a row has as many at most, begun with states of zero. The
- * rest of the row is id 0: a model whose places see what is behind them sees that. */
+/* What follows `count` ids, at most the length of a row, with states that begin at zero. The rest
+ * of the row is id 0: a model whose places see what comes after them sees that. */
 err session_say_next(struct session *, const int64_t *ids, int64_t count, float *ret_logits);
 
 #endif

@@ -20,7 +20,7 @@ int session_list_gradients(const struct session *s, int optimizer)
     return count;
 }
 
-/* The norm of all is known only where one optimizer has all. */
+/* The norm of all gradients is known only if a single optimizer has all variables. */
 static void clip(struct session *s)
 {
     const struct optimizers *optimizers = &s->options.spec->optimizers;
@@ -36,7 +36,7 @@ static void clip(struct session *s)
     trace_end(s->trace, SPAN_CLIP, 0, begin_ns);
 }
 
-/* Clipping is of each batch's gradient, so sums of several are kept beside. */
+/* Clipping is done per batch, so the sum of several batches is kept apart. */
 static void keep(struct session *s, int batch)
 {
     struct device *d = s->options.device;
@@ -54,7 +54,7 @@ static uint64_t draw_of(const struct session *s, const struct batch *batch)
     return batch->index * (uint64_t)s->options.workers + (uint64_t)s->options.worker;
 }
 
-/* The next batch, prepared: its ids are looked up. */
+/* Takes the next batch and looks its ids up. */
 static err prepare(struct session *s, struct prepared *p)
 {
     struct batch batch;
@@ -63,7 +63,7 @@ static err prepare(struct session *s, struct prepared *p)
     return OK;
 }
 
-/* Towers cut it among them when they are run. */
+/* Towers divide the batch among them when they run. */
 static void load(struct session *s, const struct batch *batch)
 {
     s->fed.last_rows = batch->rows;
@@ -72,7 +72,7 @@ static void load(struct session *s, const struct batch *batch)
     if (!s->towers.count) plan_load(s->replica.plan, batch, s->fed.draw);
 }
 
-/* With the rows of tables that it names */
+/* Takes a batch with the table rows that it names. */
 static err take_with_rows(struct session *s)
 {
     struct prepared *p = &s->rows.batches[s->rows.current];
@@ -82,7 +82,8 @@ static err take_with_rows(struct session *s)
     return OK;
 }
 
-/* To where the plan wants it, from the stream or from where it was sent meanwhile. */
+/* Brings the next batch to where the plan wants it: from the stream, or from where it was sent
+ * ahead. */
 static err take_batch(struct session *s)
 {
     struct batch batch;
@@ -104,7 +105,8 @@ static err take_batch(struct session *s)
     return OK;
 }
 
-/* While the device works; only what lies ready, since a push is not to wait for the next batch. */
+/* Sends the next batch while the device works, but only one that is ready, since a push must not
+ * wait for it. */
 static err send_batch(struct session *s)
 {
     struct batch batch;
@@ -119,7 +121,7 @@ static err send_batch(struct session *s)
 
 /* ---- speculated ---- */
 
-/* What is wrong with it the step will hear again. */
+/* An error here is not reported: the step will meet it again. */
 static bool take_next(struct session *s)
 {
     struct batch batch;
@@ -157,7 +159,7 @@ err session_fail_loss(const struct session *s, double loss)
                 is_gradient ? "gradient" : "value", name);
 }
 
-/* The pass over the batch that was taken, of the number `batch` in this push */
+/* Runs the pass over the batch that was taken, number `batch` of this push. */
 static err compute(struct session *s, int batch, bool leaves)
 {
     if (s->towers.count) return towers_run(&s->towers, &s->fed.batch, s->fed.draw, s->trace);
@@ -167,14 +169,15 @@ static err compute(struct session *s, int batch, bool leaves)
     return OK;
 }
 
-/* The gradients of the push, complete, where they stay on the device that updates by them */
+/* Whether the gradients of the push stay, complete, on the device that updates by them */
 static bool updates_here(const struct session *s)
 {
     return s->options.device->is_separate && s->options.binds_device_memory &&
            s->layout->ps_count == 1 && s->options.number == NUMBER_FLOAT32;
 }
 
-/* Of them it is asked with the loss, for which somebody waits anyway, how many are not finite. */
+/* The loss, which is waited for anyway; where gradients stay on the device, how many of them are
+ * not finite is asked with it. */
 static double batch_loss(struct session *s, bool is_complete, double *ret_bad)
 {
     const struct summed all = {s->replica.gradients[0], s->layout->moved_floats[0], SUM_NOT_FINITE};
@@ -214,7 +217,7 @@ err session_step(struct session *s, double *ret_loss)
         loss += s->replica.penalty;
     else if (s->regularized)
         loss += graph_regularization(s->graph, device);
-    TRY(device->kernels->synchronize(device)); /* what is 0 may be so because it failed */
+    TRY(device->kernels->synchronize(device)); /* a 0 may mean that the device failed */
     if (bad == 0)
         device->finite =
             (struct finite_floats){s->replica.gradients[0], s->layout->moved_floats[0]};
@@ -223,13 +226,13 @@ err session_step(struct session *s, double *ret_loss)
     return OK;
 }
 
-/* Where a record says that they came with the values, they are to do so again. */
+/* In a replay, rows that came with the values according to the record must do so again. */
 static bool waits_for_next(const struct session *s)
 {
     return s->options.names_rows && (!s->options.is_handed_out || s->fed.batches < s->fed.planned);
 }
 
-/* The next batch's rows are named where it lies ready: a push is not to wait for it. */
+/* Names the rows of the next batch if that is ready: a push must not wait for it. */
 static err put_rows(struct session *s)
 {
     struct prepared *next = &s->rows.batches[!s->rows.current];
@@ -273,9 +276,9 @@ int session_lacks_batches(const struct session *s)
     return ready < 0 || ready >= wanted ? 0 : wanted;
 }
 
-/* The stream is a function of the index, and random draws are numbered by the same index: a run
- * that was restored drops out what the undisturbed one would have dropped out. A batch that was
- * sent ahead, or whose rows were named, is of the old place. */
+/* The stream is a function of the index, and random draws are numbered by the same index: a
+ * restored run drops out what the undisturbed one would have. A batch that was sent ahead, or whose
+ * rows were named, belongs to the old place. */
 static err seek(struct session *s, uint64_t batch)
 {
     const err e = s->data.train->calls->seek(s->data.train, batch);

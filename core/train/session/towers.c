@@ -13,7 +13,8 @@ enum { PAGE_BYTES = 4096, FLOATS_ALIGN = 16 };
 
 /* ---- where parameters lie ---- */
 
-/* Whether its device does not see what the session's does. CPUs see the same memory. */
+/* Whether the device of the tower does not see the session's memory. CPUs all see the same memory.
+ */
 static bool is_apart(const struct tower *t)
 {
     const struct device *all = t->all->device;
@@ -39,8 +40,8 @@ static int64_t room_of(const struct param *param)
     return (param_floats(param) + FLOATS_ALIGN - 1) / FLOATS_ALIGN * FLOATS_ALIGN;
 }
 
-/* As many floats as all params have, which the device writes: in one piece, and in pages of its
- * own. */
+/* Opens memory of the host that the device writes, for all params: one piece, in pages of its own.
+ */
 static err open_hosted(struct device *by, const struct graph *g, struct arena *arena,
                        struct hosted *ret)
 {
@@ -63,7 +64,7 @@ static void close_hosted(struct device *by, struct hosted *h)
     *h = (struct hosted){0};
 }
 
-/* Params of a tower hold as many rows of a table as those of the whole batch. */
+/* Params of tables have room for as many rows in a tower as in a whole batch. */
 static err open_params(struct tower *t, struct arena *arena)
 {
     struct towers *all = t->all;
@@ -83,7 +84,7 @@ static err open_params(struct tower *t, struct arena *arena)
 
 static err compute(struct tower *);
 
-/* The error's text is of the thread, so it is kept for who waits. */
+/* The text of an error belongs to its thread, so it is kept for the thread that waits. */
 static void compute_kept(struct tower *t)
 {
     t->result = compute(t);
@@ -154,7 +155,8 @@ static void open_lock(struct towers *all)
     all->is_locked = true;
 }
 
-/* Gradients of a part of a batch count by its rows, which then are as many for every head. */
+/* The gradient of a part of a batch is weighted by its rows, so every head must count the same
+ * rows. */
 static err check_heads(const struct graph *graph, bool are_pieces)
 {
     const char *first = graph->heads[0].loss.weights.name;
@@ -240,7 +242,7 @@ static size_t bytes_of(const struct param *param)
     return (size_t)param_floats(param) * sizeof(float);
 }
 
-/* Values of the host's memory, to a device of its own */
+/* Copies values from the host's memory to the device of the tower, if it has memory of its own */
 static void take_values(struct tower *t)
 {
     const struct towers *all = t->all;
@@ -273,8 +275,8 @@ static err compute(struct tower *t)
 
 /* ---- a pass of all ---- */
 
-/* Its rows of the batch, which are part `index` of them; none where the batch is not full and ends
- * before. */
+/* Gives the tower its rows of the batch, part number `index`; none where the batch is not full and
+ * ends before them. */
 static void cut(struct tower *t, const struct batch *batch, int index)
 {
     const int64_t share = t->graph->batch, first = index * share;
@@ -295,7 +297,7 @@ static void cut(struct tower *t, const struct batch *batch, int index)
     t->batch.columns = t->columns;
 }
 
-/* So that other devices can have them */
+/* Brings the values to the host's memory, so that other devices can copy them */
 static err host_values(struct towers *all)
 {
     struct device *d = all->device;
@@ -360,7 +362,7 @@ static void sum_by_weight(struct towers *all, double weight)
     }
 }
 
-/* Where nothing counts, the regularizers' terms are all there is, the same in each. */
+/* Where no row counts, the gradients are the regularizers' terms alone, the same in each tower. */
 static void sum(struct towers *all)
 {
     double weight = 0, loss = 0;
@@ -392,8 +394,8 @@ static void add_piece(struct towers *all, float share, bool is_first)
     }
 }
 
-/* The mean over the rows that count, as that of towers; where none does, what the first piece has
- * by regularizers is what all have. */
+/* As for towers, the mean over the rows that count; where none does, the first piece's gradient,
+ * which has the regularizers' terms alone, is taken. */
 static err run_pieces(struct towers *all, const struct batch *batch, uint64_t draw)
 {
     struct device *d = all->device;
@@ -417,7 +419,7 @@ static err run_pieces(struct towers *all, const struct batch *batch, uint64_t dr
     return OK;
 }
 
-/* Each tower's time, with its number. */
+/* Records each tower's time under its number. */
 static void collect(struct towers *all, struct trace *trace)
 {
     for (int k = 0; k < all->count; k++) {

@@ -28,7 +28,7 @@ struct tower_devices {        /* borrowed */
     int count;                /* 2 to TOWERS_MAX; 0: no towers */
 };
 
-/* Memory of the host as large as all params, where one device brings what others read */
+/* Memory of the host for all params, by which one device passes on what others read */
 struct hosted {
     float **at; /* [params]; NULL: there is none */
     void *block;
@@ -48,9 +48,9 @@ struct tower {
     float **gradients; /* [params] of its device; NULL: the session's, as the first tower's are */
     struct hosted hosted; /* of a device of its own: its gradients */
     float **copies;     /* [params] the same on the session's device; NULL: that sees the host's */
-    struct batch batch; /* its part of the one at hand */
+    struct batch batch; /* its part of the present batch */
     struct column *columns;
-    double loss, weight; /* of the rows that it had */
+    double loss, weight; /* of its rows of the present batch */
     struct trace trace;
     bool has_thread;
     pthread_t thread;
@@ -60,21 +60,21 @@ struct tower {
 
 struct towers {
     int count; /* 0: none, the session's replica computes all */
-    /* 0; or of one tower: each batch is computed by it in so many pieces, one after the other,
-     * whose gradients are summed in that order, and each of which draws as a batch of its own */
+    /* 0; or with one tower: it computes each batch in so many pieces, one after the other, whose
+     * gradients are summed in that order. Each piece has random draws of its own. */
     int pieces;
     struct tower *at;
     struct device *device;     /* borrowed: the session's */
     const struct graph *whole; /* borrowed: of whole batches, whose params are bound */
-    struct hosted values;      /* those of the session's device, where another needs them */
-    const float **parts;       /* [count] scratch */
-    uint64_t draw;             /* of the batch at hand */
-    double loss;               /* its mean */
+    struct hosted values; /* the values of the session's device, where another device needs them */
+    const float **parts;  /* [count] scratch */
+    uint64_t draw;        /* of the present batch */
+    double loss;          /* mean of the batch */
     pthread_mutex_t lock;
     pthread_cond_t wake, done; /* a pass begins; a tower has finished */
-    uint64_t passes;           /* that have begun */
-    int working;               /* towers with a thread, in this pass */
-    bool is_locked, ends;      /* lock and conditions are there; threads end */
+    uint64_t passes;           /* passes that have begun */
+    int working;               /* towers with a thread that still compute in this pass */
+    bool is_locked, ends;      /* lock and conditions are initialized; threads are to end */
 };
 
 struct towers_options {    /* all borrowed */
@@ -82,7 +82,7 @@ struct towers_options {    /* all borrowed */
     struct tower_devices towers;
     int pieces;                /* 2 or more: instead of towers */
     const struct graph *whole; /* of whole batches */
-    /* Makes a graph of these rows of the batch. */
+    /* Makes a graph for these rows of the batch. */
     err (*make)(void *context, int64_t first, int64_t rows, struct arena *, struct graph **ret);
     void *context;
 };
@@ -93,11 +93,11 @@ err towers_check(int count, int64_t batch);
 err towers_open(const struct towers_options *, struct arena *, struct towers *ret);
 void towers_close(struct towers *); /* a zeroed one is fine; what was half opened, too */
 
-/* The params are bound elsewhere now. */
+/* Called when the params are bound elsewhere: what depends on where they were is dropped. */
 void towers_forget(struct towers *);
 
-/* One pass over the batch: the gradient of the mean of its losses to where the params of the whole
- * graph are bound. trace: each node's time; NULL: nobody asks. The error of the
+/* One pass over the batch: writes the gradient of its mean loss to where the params of the whole
+ * graph are bound. trace: gets each node's time; NULL: not wanted. Fails with the error of the
  * first tower that has one. */
 err towers_run(struct towers *, const struct batch *, uint64_t draw, struct trace *);
 

@@ -1,5 +1,5 @@
-/* values.c - the initial values of a session that trains, and the names of what a checkpoint may
- * bring instead. */
+/* values.c - the initial values of a session that trains, and the names of those that a checkpoint
+ * can replace. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static err initial_value(struct session *s, const struct param *p, float *ret_va
     return e ? fail_prefix(e, "initial value of %s", p->name) : OK;
 }
 
-/* An initializer may want the whole variable, so a part is cut out of it. */
+/* An initializer may need the whole variable, so that is made and a part copied out of it. */
 static err initial_parts(struct session *s, int variable, float *whole, int ps, float *block)
 {
     float **blocks = arena_array(&s->arena, (size_t)s->options.ps_count, sizeof *blocks);
@@ -30,7 +30,7 @@ static err initial_parts(struct session *s, int variable, float *whole, int ps, 
     return OK;
 }
 
-/* The session's buffer of the variable, unless that is not the host's memory. */
+/* Uses the session's own buffer for the whole variable if that is memory of the host. */
 static err initial_parts_of(struct session *s, int variable, int ps, float *block)
 {
     const int64_t count = shape_count(&s->graph->params[variable]->shape);
@@ -59,7 +59,7 @@ err session_initial_values(struct session *s, int ps, float *ret_block)
 
 /* ---- to and from where they are bound ---- */
 
-/* Whether bound blocks are memory that the host must not touch. */
+/* Whether bound blocks are memory of a device that the host does not see */
 static bool binds_device(const struct session *s)
 {
     return s->options.device->is_separate && s->options.binds_device_memory;
@@ -85,7 +85,7 @@ void session_get_gradients(struct session *s, int ps, float *ret_block)
         memcpy(ret_block, s->replica.gradients[ps], bytes);
 }
 
-/* Initializers run on the host, so a block of the device is filled by way of one there. */
+/* Initializers run on the host, so a block of a device is filled by way of one there. */
 err session_put_initial_values(struct session *s, int ps)
 {
     const size_t bytes = (size_t)s->layout->block_floats[ps] * sizeof(float);
@@ -100,7 +100,7 @@ err session_put_initial_values(struct session *s, int ps)
 
 /* ---- from a checkpoint ---- */
 
-/* What a checkpoint of this run would hold. */
+/* The names of all tensors that a checkpoint of this run would hold */
 static const char *const *names_of(struct session *s, int *ret_count)
 {
     const struct graph *g = s->graph;

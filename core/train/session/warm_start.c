@@ -13,14 +13,14 @@ struct planning {
     const struct session *session;
     const struct spec *spec;
     struct bundle *bundle;
-    struct arena *arena; /* of what is returned */
+    struct arena *arena; /* holds what is returned */
     struct arena scratch;
     struct kept_model kept;
     struct warm_start *ret;
     const char **skips;
     struct row_map *maps;
     int runs;
-    struct warm_start_plan *plan; /* ret is of it */
+    struct warm_start_plan *plan; /* the plan that `ret` belongs to */
 };
 
 static void tell(struct planning *p, const char *line)
@@ -44,7 +44,7 @@ static void add_map(struct planning *p, const char *variable, int64_t rows, stru
     p->runs += count;
 }
 
-/* Row `to` comes from row `from`; one behind the other they are one run. */
+/* Row `to` comes from row `from`; consecutive rows become one run. */
 static void add_row(struct row_run *runs, int *count, int64_t to, int64_t from)
 {
     struct row_run *last = *count ? &runs[*count - 1] : NULL;
@@ -66,7 +66,8 @@ static err fail_words(const struct planning *p, const struct param *param, const
         param->name, column, bundle_prefix(p->bundle), column, param->name);
 }
 
-/* Words by words, and what is behind them by its hash, where as many buckets are behind both. */
+/* Maps rows of words by the words, and rows of words outside the vocabulary by their hash if both
+ * have the same number of buckets for these. */
 static err map_words(struct planning *p, const struct param *param, const struct word_ids *now,
                      const struct kept_words *old, int64_t rows)
 {
@@ -118,7 +119,7 @@ static err plan_words(struct planning *p, const struct param *param,
     return map_words(p, param, &now, &old, rows);
 }
 
-/* Ids that are the numbers which stand in the data, of which more are allowed now, or fewer */
+/* Maps ids that are the numbers in the data, of which more, or fewer, are allowed now */
 static void plan_numbers(struct planning *p, const struct param *param, int64_t rows)
 {
     const int64_t here = param->shape.dim[0], both = rows < here ? rows : here;
@@ -145,7 +146,7 @@ static err plan_table(struct planning *p, const struct param *param, int64_t row
 
 /* ---- inputs ---- */
 
-/* What an input of this name was called there: as its variables are, where it has some. */
+/* What the checkpoint calls the input of this name: its variables may have other names there. */
 static const char *old_name(struct planning *p, const char *name)
 {
     char stored[BUNDLE_NAME_MAX];
@@ -154,20 +155,20 @@ static const char *old_name(struct planning *p, const char *name)
     return arena_format(&p->scratch, "%.*s", (int)strlen(stored) - 2, stored);
 }
 
-/* A name of parts: those there that have it, and the one that the next part here of that name is.
- */
+/* A name of parts of a kernel: which parts of the checkpoint have it, and which of them the next
+ * part of this name here corresponds to. */
 struct part_name {
     struct word word;
-    int first, last; /* there; -1: none has it */
-    int at, old_at;  /* where the part before was, of those and of what they were called there; -1:
-                        it was none of them */
-    int here;        /* how many */
+    int first, last; /* in the checkpoint; -1: no part has the name */
+    int at, old_at;  /* the part that the last one of this name corresponded to, by its name and by
+                        its former name; -1: none */
+    int here;        /* parts of this name here */
     bool is_asked;
 };
 
 struct parts_there {
     const struct kernel_parts *parts;
-    int *next;      /* [count] of the same name; -1: there is none */
+    int *next;      /* [count] the next part of the same name; -1: there is none */
     int64_t *start; /* [count] rows */
     struct part_name *names;
     size_t size; /* a power of two */
@@ -181,7 +182,8 @@ static struct part_name *name_place(const struct parts_there *there, const char 
     return place;
 }
 
-/* Room for the names of as many parts here, too, and what these are called there */
+/* Indexes the parts of the checkpoint by name, with room for the names of `here` parts of this
+ * model and for their former names */
 static void index_parts(const struct kernel_parts *parts, int here, struct arena *arena,
                         struct parts_there *ret)
 {
@@ -201,8 +203,8 @@ static void index_parts(const struct kernel_parts *parts, int here, struct arena
     }
 }
 
-/* Which of those there the next part of this name is: of the name, or else of what it was called
- * there, the first, and then the ones after it; -1: it is new, or nobody knows. */
+/* Which part of the checkpoint the next part of this name corresponds to: of those with this name,
+ * or else with its former name, the first, then the ones after it; -1: it is new, or not known. */
 static int next_there(struct planning *p, struct parts_there *there, const char *part)
 {
     struct part_name *name = name_place(there, part);
@@ -231,8 +233,8 @@ static err fail_part(const struct param *kernel, const struct kernel_part *part,
 struct mapped_parts {
     struct row_run *runs;
     int count;
-    int64_t rows;      /* that come from there */
-    bool are_in_place; /* each where it was */
+    int64_t rows;      /* rows that come from the checkpoint */
+    bool are_in_place; /* each row is where it was */
     const char *fresh; /* names of inputs that are new */
 };
 
@@ -270,8 +272,8 @@ static err map_parts(struct planning *p, const struct param *kernel,
     return OK;
 }
 
-/* Where no name is one of those there, and the shape is, the rows are taken as they stand; so they
- * are where the names are not those of this kernel. */
+/* Where no name matches one in the checkpoint and the shape is the same, rows are taken as they
+ * stand, and also where the names do not fit this kernel. */
 static err plan_kernel(struct planning *p, const struct param *kernel)
 {
     char stored[BUNDLE_NAME_MAX];

@@ -11,16 +11,17 @@
 #include "core/train/checkpoint/shard.h"
 #include "core/train/session/session.h"
 
-/* What comes from where, where it is not all of a variable, in so many lines at most */
+/* Lines for the log that say what comes from where, for variables of which not everything is taken;
+ * at most so many */
 enum { WARM_LINES_MAX = 40 };
 struct warm_start_plan {
     struct warm_start how;
     const char *lines[WARM_LINES_MAX];
-    int line_count; /* of all, also those that found no room */
+    int line_count; /* number of all lines, also of those that found no room */
 };
 
-/* In the arena; names are the session's and the spec's. ERR_INPUT: a change that cannot be
- * followed, and what to do. */
+/* Plans the warm start, in the arena; names belong to the session and the spec. ERR_INPUT: a change
+ * that cannot be followed, and what to do. */
 err session_plan_warm_start(const struct session *, struct bundle *, struct arena *,
                             struct warm_start_plan *ret);
 void warm_start_log(const struct warm_start_plan *, const char *prefix);

@@ -99,7 +99,8 @@ static err read_json(json_t *json, struct best_checkpoints *b)
     return OK;
 }
 
-/* What stands there, and whether it may be read, a person can mend; the rest is the system's. */
+/* What a file says, and whether it may be read, is up to the user (ERR_INPUT); other errors are the
+ * system's. */
 static err refused(const char *path)
 {
     const int why = errno;
@@ -129,7 +130,7 @@ static err open_behind_url(const char *path, FILE **ret)
     return is_there ? file_open_text(path, JSON_BYTES_MAX, ret) : OK;
 }
 
-/* Absent: nothing is kept yet. */
+/* An absent file means that nothing is kept yet. */
 static err load_file(struct best_checkpoints *b)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -190,7 +191,8 @@ err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir
     return OK;
 }
 
-/* Its place among the others, after those that are as good; count where it is the worst. */
+/* The place of this value among the others, after equally good ones; count where it is the worst.
+ */
 static int place_of(const struct best_checkpoints *b, double value)
 {
     int place = 0;
@@ -217,7 +219,7 @@ static err remove_stale(struct best_checkpoints *b, int64_t but)
     return OK;
 }
 
-/* A link there may be meant, or lead to files of somebody else. */
+/* A link at this place may be intended, or may lead to files of somebody else. */
 static err make_folder(const struct best_checkpoints *b)
 {
     if (path_is_url(b->folder)) return OK;

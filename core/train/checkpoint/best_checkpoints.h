@@ -30,29 +30,31 @@ struct best_checkpoints {
     bool is_loaded;                          /* best.json, or there is none */
     struct best_checkpoint at[BEST_MAX + 1]; /* best first */
     int count;
-    int64_t since;           /* those of this step and before count no more; -1: all count */
-    int64_t stale[BEST_MAX]; /* their steps: they stay until another one is kept */
+    int64_t since;           /* checkpoints up to this step do not count any more; -1: all count */
+    int64_t stale[BEST_MAX]; /* steps of checkpoints that do not count: they stay until another one
+                                is kept */
     int stale_count;
 };
 
-/* Goes on with what best.json says. keep 0: nothing is ever kept, and no folder is made. A
- * disk that does not give that now is asked again by the next offer. ERR_INPUT: it cannot be read,
- * or is about another metric. */
+/* Continues with what best.json says. keep 0: nothing is kept, and no folder is made. If the disk
+ * does not answer, the next offer reads it. ERR_INPUT: best.json cannot be read, or is about
+ * another metric. */
 err best_checkpoints_open(struct best_checkpoints *, const char *checkpoint_dir, const char *metric,
                           enum better, int keep);
 
-/* What was kept up to this step was measured by other data, and is not compared with what comes. */
+/* Checkpoints kept up to this step were measured by other data: they are not compared with later
+ * ones. */
 void best_checkpoints_begin(struct best_checkpoints *, int64_t step);
 
-/* Keeps the checkpoint if it is good enough, and lets the worst one go. The same step again takes
- * the place of the one before. ERR_IO. */
+/* Keeps the checkpoint if it is good enough, and drops the worst one. The same step again replaces
+ * the earlier one. ERR_IO. */
 err best_checkpoints_offer(struct best_checkpoints *, const char *prefix,
                            const struct best_checkpoint *);
 
-/* One with this value would be kept. */
+/* Whether a checkpoint with this value would be kept. */
 bool best_checkpoints_wants(const struct best_checkpoints *, double value);
 
-/* Where the one of this step is kept. ERR_INPUT: the path is too long. */
+/* The prefix under which the checkpoint of this step is kept. ERR_INPUT: the path is too long. */
 err best_checkpoints_prefix(const struct best_checkpoints *, int64_t step,
                             char ret[CHECKPOINT_PATH_MAX]);
 

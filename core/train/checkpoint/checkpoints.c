@@ -31,7 +31,8 @@ static err prove_url_writable(const char *directory)
     return file_remove(path);
 }
 
-/* Where a file of the run is to be: all saves would fail, and no time mends that. */
+/* A folder in the place of a file of the run: every save would fail, and time would not mend that.
+ */
 static err find_strange_folders(const char *directory)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -45,8 +46,8 @@ static err find_strange_folders(const char *directory)
     return OK;
 }
 
-/* Permissions alone do not tell: a disk may be mounted for reading only. Others may prove it just
- * now; whose file it is that is removed does not matter. */
+/* Writes a file to prove it, as permissions alone do not tell: a disk may be mounted read-only.
+ * Other tasks may do so at the same moment; whose file is removed does not matter. */
 static err prove_writable(const char *directory)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -134,8 +135,8 @@ static err add_unnamed(struct checkpoints *c)
     return OK;
 }
 
-/* Where there is no state file, or none that can be understood, as of a folder that was copied in
- * part: the run resumes from what is there, which is not its own to remove. */
+/* Without a state file that can be understood, as in a folder that was copied in part, the run
+ * resumes from the checkpoints that are found; they are not its own to remove. */
 static err search(struct checkpoints *c)
 {
     TRY(checkpoints_search(c->directory, INT64_MAX, &c->state));
@@ -168,7 +169,7 @@ static const char *name_of(const struct checkpoint_state *state, int before_newe
     return strrchr(state->records[state->count - 1 - before_newest].prefix, '/') + 1;
 }
 
-/* The newest is refused (checkpoints_add_lost). */
+/* Says that the newest checkpoint will be refused (checkpoints_add_lost). */
 static void warn_of_lost(const struct checkpoint_state *state, const char *why)
 {
     if (state->count == 1)
@@ -314,7 +315,7 @@ void checkpoints_abandon(struct checkpoints *c, const char *folder)
 enum {
     TOKEN_BYTES = 16,
     TOKEN_TEXT_MAX = 64,
-    RESIZES_MAX = 1 << 30, /* more than that is no count of theirs */
+    RESIZES_MAX = 1 << 30, /* a number above is not a count of resizes */
 };
 
 static err token_path(const char *directory, char ret[CHECKPOINT_PATH_MAX])
@@ -327,8 +328,9 @@ static void token_text(uint64_t token, char ret[TOKEN_BYTES + 1])
     snprintf(ret, TOKEN_BYTES + 1, "%016" PRIx64, token);
 }
 
-/* By a new file, whole from the first moment: a ps may read it at any time. A folder that somebody
- * removed is made again. Behind the token stands how often the job was resized, if it was. */
+/* Writes a new file, which is whole from the first moment, as a ps may read it at any time. A
+ * folder that somebody removed is made again. After the token stands how often the job was resized,
+ * if it was. */
 static err write_token(const struct checkpoints *c, uint64_t token)
 {
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_TEXT_MAX];
@@ -386,9 +388,8 @@ bool checkpoints_token_is_seen(const char *directory, uint64_t token)
 
 /* ---- who publishes ---- */
 
-/* One whose index was missing when the folder was opened: what an attempt of this life left is
- * none.
- */
+/* Keeps a checkpoint in the list whose index was missing when the folder was opened; what an
+ * attempt of this incarnation left is not kept. */
 static err keep_lost(struct checkpoints *c, const struct checkpoint_state *before)
 {
     if (before->count == 0) return OK;
@@ -399,7 +400,7 @@ static err keep_lost(struct checkpoints *c, const struct checkpoint_state *befor
     return OK;
 }
 
-/* What an owner before has written; a text that is none says nothing. */
+/* Takes the count that an earlier owner wrote; a text that cannot be understood counts as none. */
 static err note_resizes(struct checkpoints *c)
 {
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_TEXT_MAX];

@@ -16,7 +16,7 @@
 enum {
     FOLDER_NAMES_MAX = 1 << 22, /* a search of a folder ends after so many names */
     STATE_BYTES_MAX = 32 << 20,
-    STALE_S = 24 * 60 * 60, /* what a living task wrote or renewed is younger */
+    STALE_S = 24 * 60 * 60, /* what a living task has written or renewed is younger */
     SPARE_ZEROS_MAX = 8,
 };
 
@@ -30,28 +30,28 @@ const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX]);
 typedef void folder_visitor(void *context, const char *name);
 err folder_visit(const char *path, folder_visitor *visit, void *context);
 void folder_unlink(const char *path); /* a file; that it cannot be is no failure */
-/* Its files whose names begin so, then itself if it is empty */
+/* Removes the folder's files whose names begin so, then the folder if it is empty */
 void folder_remove_named(const char *folder, const char *begin);
 #define CHECKPOINT_PART "part-" /* all shards' */
 /* What a run has beside its checkpoints: the state file, the token, how it ended, what was
  * measured, the spec, what was set, which files it is at */
 enum { RUN_FILES = 7 };
 extern const char *const run_file_names[RUN_FILES];
-/* A failure: nobody can say. */
+/* Whether there is a prefix.index. A failure: it is not known. */
 err folder_find_index(const char *prefix, bool *ret_is_there);
-bool has_index(const char *prefix);    /* there is a prefix.index, or nobody can say */
+bool has_index(const char *prefix);    /* there is a prefix.index, or it is not known */
 bool is_data_ending(const char *text); /* ".data-00000-of-00002" */
-/* Last change, unix time; -1: there is no such file. A failure: nobody can say, as a server or
- * a disk does not answer */
+/* The time of the last change, unix time; -1: there is no such file. A failure: it is not known, as
+ * a server or a disk does not answer */
 err file_time(const char *path, double *ret_s);
-double file_time_s(const char *path); /* -1 then, too */
+double file_time_s(const char *path); /* -1 also after a failure */
 
 /* ---- the state file (state.c, text.c) ---- */
 
 struct checkpoint_record {
     char *prefix;  /* owned */
     double time_s; /* -1: not known */
-    bool is_found; /* by a search, without a state file: in the list, and never removed */
+    bool is_found; /* found by a search, without a state file: in the list, and never removed */
 };
 
 struct checkpoint_state {
@@ -79,10 +79,10 @@ struct checkpoints {
     struct retention retention;
     struct checkpoint_state state;  /* oldest first */
     uint64_t token;                 /* of checkpoints_own; 0: nobody else is expected */
-    uint64_t resizes;               /* of the job, that its owners know of */
-    char held[CHECKPOINT_PATH_MAX]; /* by a thread of the run; "": none */
+    uint64_t resizes;               /* resizes of the job that owners of the folder know of */
+    char held[CHECKPOINT_PATH_MAX]; /* held by a thread of the run; "": none */
 };
-/* Does it lie in this folder, not elsewhere, where a state file may point too? */
+/* Whether the checkpoint is in this folder: a state file may name others. */
 bool checkpoints_is_ours(const struct checkpoints *, const char *path);
 
 /* ---- what comes (publish.c) ---- */
@@ -92,7 +92,7 @@ err checkpoints_merge(const char *folder, int shards, const char *prefix);
 
 /* ---- leases (lease.c) ---- */
 
-/* Removes leases of this checkpoint that are over, too. */
+/* Whether the checkpoint is leased; also removes its leases that are over. */
 bool lease_is_held(const char *prefix, double now_s);
 
 /* ---- what may go (publish.c) ---- */
@@ -105,10 +105,10 @@ bool checkpoints_lets_go(const struct checkpoints *, int index);
 
 /* Adds the folder's checkpoints of smaller steps than `below`, by step. */
 err checkpoints_search(const char *directory, int64_t below, struct checkpoint_state *);
-/* After a search, and the sweep: where data of a step that is newer are there, and their index is
- * not, as of a folder that was copied in part, that checkpoint becomes the newest of the list, for
- * who opens it to refuse. Data of one step alone, beside nothing, may be all that a power cut left
- * of a run's first checkpoint. */
+/* Called after a search and the sweep. If data files of a newer step are there without their index,
+ * as in a folder that was copied in part, that checkpoint becomes the newest of the list, and
+ * whoever opens it will refuse it. Data of a single step with no other checkpoint may be all that a
+ * power cut left of a run's first checkpoint, and do not count. */
 err checkpoints_add_lost(struct checkpoints *);
 /* model.ckpt-STEP, with so many zeros before the step. */
 err checkpoint_name(const char *directory, uint64_t step, int zeros, char ret[CHECKPOINT_PATH_MAX]);

@@ -148,8 +148,8 @@ static err read_part(struct bundle *bundle, const struct bundle_entry *entry,
     return OK;
 }
 
-/* What the files have room for, at which bundle_open has looked; of a table that does not grow no
- * more than it has rows, each of which changes once. */
+/* No more ids than the files have room for, which bundle_open has checked; for a table that does
+ * not grow no more than its rows, each of which changes once. */
 static err count_ids(const struct bundle *bundle, const struct slice *slice, int64_t *ret)
 {
     *ret = 0;

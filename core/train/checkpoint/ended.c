@@ -66,7 +66,8 @@ err ended_find(const char *directory, uint64_t own_token, struct ended *ret)
     return OK;
 }
 
-/* Behind a URL whoever may write need not have the right to remove: an empty one is none, too. */
+/* Behind a URL permission to write does not imply permission to remove: an empty file counts as
+ * none, too. */
 err ended_remove(const char *directory)
 {
     struct ended ended;

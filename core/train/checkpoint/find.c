@@ -20,7 +20,7 @@ static err is_folder(const char *path, bool *ret)
     return file_find(text, ret, &state);
 }
 
-/* What a server does not answer is no reason to say that there is none. */
+/* A server that does not answer must not be taken for saying that there is none. */
 static err find_index(const char *prefix, bool *ret)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
@@ -40,9 +40,8 @@ static err read_list(const char *directory, struct checkpoint_state *ret)
                 directory, directory);
 }
 
-/* No older one is taken where the newest is absent: whoever asks must learn that something is
- * wrong.
- */
+/* No older checkpoint is taken if the newest is absent: the caller must learn that something is
+ * wrong. */
 static err find_newest(const char *directory, char ret_prefix[CHECKPOINT_PATH_MAX])
 {
     struct checkpoint_state state = {0};

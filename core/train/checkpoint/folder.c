@@ -60,9 +60,9 @@ const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX])
     return slash + 1;
 }
 
-/* Another task may make it at the same moment, so "it exists" is not an error. What is saved in a
- * new one is lost with it: so its own name is brought to the disk, too, where the system lets us.
- */
+/* Another task may make the folder at the same moment, so "it exists" is not an error. Files saved
+ * in a new folder are lost with it, so the folder's own name is synced, too, where the system lets
+ * us. */
 static err make_one(const char *path)
 {
     if (mkdir(path, 0777) != 0) {
@@ -137,7 +137,7 @@ static void remove_there(void *context, const char *name)
     if (is_meant(name, r->begin) && !folder_join(r->folder, name, path)) folder_unlink(path);
 }
 
-/* In this very folder, whatever becomes of its name in the meantime. */
+/* Removes in this very folder, whatever happens to its name in the meantime. */
 static void remove_here(int file, const char *begin)
 {
     DIR *folder = fdopendir(file);
@@ -170,7 +170,8 @@ void folder_remove_named(const char *folder, const char *begin)
         unlink(folder);
 }
 
-/* After a call that failed: what a disk does not answer may be there. */
+/* After a failed call: whether the file is certainly absent. If the disk does not answer, it may be
+ * there. */
 static bool is_absent(void)
 {
     return errno == ENOENT || errno == ENOTDIR;
@@ -213,8 +214,8 @@ err folder_find_index(const char *prefix, bool *ret_is_there)
     return is_answered || is_absent() ? OK : refused("cannot look at", path);
 }
 
-/* What a server or a disk does not answer must not be taken for one that is gone, whose data are
- * removed. */
+/* An index that a server or a disk does not answer for must not be taken for absent, or data would
+ * be removed. */
 bool has_index(const char *prefix)
 {
     bool is_there;

@@ -10,10 +10,10 @@
 
 enum { AT_ONCE = 512 }; /* keys that are looked up together */
 
-/* Some keys that are neighbours in a part */
+/* A block of neighbouring keys of a part */
 struct block {
     int64_t first_key;
-    int64_t rows; /* of the part before it */
+    int64_t rows; /* rows of the part before the block */
     int64_t at;   /* of its first key in the part */
     int part;
 };
@@ -31,12 +31,12 @@ struct grown {
     struct part parts[PS_MAX];
     struct block *blocks;
     int64_t block_count, block_room;
-    int64_t last_key, rows;                /* while blocks are made */
+    int64_t last_key, rows;                /* of the part, while blocks are made */
     int64_t (*rows_of)[SHARD_KEY_COLUMNS]; /* [AT_ONCE, GROWN_BLOCK] scratch: keys of blocks */
     float *picked;                         /* [AT_ONCE, width] scratch */
 };
 
-/* Where a key of those that are looked up together stands */
+/* Where one of the keys that are looked up together is */
 struct place {
     int64_t block; /* -1: before all */
     int64_t row;   /* in its part; -1: it has none */
@@ -161,7 +161,7 @@ static err read_blocks(struct grown *g, const struct place *places, int first, i
                             g->rows_of);
 }
 
-/* In its block, whose keys are `rows`. */
+/* Looks the key up in its block, whose keys are `rows`. */
 static err look_up(const struct grown *g, int64_t key, const int64_t (*rows)[SHARD_KEY_COLUMNS],
                    struct place *place)
 {

@@ -103,7 +103,7 @@ err lease_hold(const char *prefix)
     return OK;
 }
 
-/* With the lock */
+/* The caller holds the lock. */
 static struct held **find_held(const char *prefix)
 {
     struct held **at = &memory.first;
@@ -145,7 +145,7 @@ static void look_at(void *context, const char *name)
     if (folder_join(search->folder, name, path)) return;
     double time_s;
     const bool is_known = !file_time(path, &time_s);
-    if (is_known && time_s < 0) return; /* dropped just now */
+    if (is_known && time_s < 0) return; /* it was dropped just now */
     if (!is_known || search->now_s - time_s < LEASE_MAX_S) {
         search->is_held = true;
     } else {

@@ -149,7 +149,7 @@ static int compare(const void *a, const void *b)
     return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->at > y->at) - (x->at < y->at);
 }
 
-/* Of a row that came several times the last, at the place of its id. */
+/* Takes the last of several values of a row, in the order of ids. */
 static void pick(const struct place *places, const struct table_changes *all, int64_t width,
                  struct table_changes *ret)
 {
@@ -197,7 +197,7 @@ static err read_rows(const struct newest *n, const struct stored_table *t,
     return e;
 }
 
-/* How many of the rows that came the checkpoint has. */
+/* Counts how many of the deltas' rows the checkpoint has. */
 struct counting {
     const struct table_changes *rows;
     int64_t found;

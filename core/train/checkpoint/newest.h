@@ -1,5 +1,5 @@
-/* newest.h - what a run has published last (publication.h), for who writes it elsewhere: a
- * checkpoint, and laid over it what its deltas have brought, in order. All is of one step.
+/* newest.h - what a run has published last (publication.h), for whoever writes it elsewhere: a
+ * checkpoint and, on top of it, what its deltas have brought, in order. All of it is of one step.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_NEWEST_H
 #define CORE_TRAIN_CHECKPOINT_NEWEST_H
@@ -16,7 +16,8 @@ void newest_close(struct newest *); /* NULL is fine */
 int newest_deltas(const struct newest *);
 /* What has all dense variables, and the step: the last delta, or the checkpoint. Borrowed */
 struct bundle *newest_dense(const struct newest *);
-/* A table that was found in the checkpoint gets the rows of the deltas, which stay borrowed. */
+/* Lays the rows of the deltas, which stay borrowed, over a table that was found in the checkpoint.
+ */
 err newest_lay_over(struct newest *, struct stored_table *);
 
 #endif

@@ -101,7 +101,7 @@ static err write_file(const struct publication *p, const char *folder)
     return e;
 }
 
-/* A name in this folder, and of none beside it */
+/* Whether it is a name of this folder itself, and leads nowhere else */
 static bool is_plain(const char *name)
 {
     return *name && strlen(name) < PUBLISHED_NAME_MAX && !strchr(name, '/') && name[0] != '.';
@@ -124,7 +124,7 @@ static void name_delta(const struct publication *p, int index, char ret[DELTA_NA
     snprintf(ret, DELTA_NAME_MAX, "%s" DELTA_NAME "%05d", p->full.name, index + 1);
 }
 
-/* They follow one another: what an older one says must not come over what a newer one has said. */
+/* Deltas must ascend: what an older one says must not replace what a newer one has said. */
 static err check_order(const struct publication *p, int index)
 {
     char name[DELTA_NAME_MAX];
@@ -223,8 +223,8 @@ static void remove_delta(void *context, const char *name)
     if (!folder_join(c->directory, name, path)) folder_unlink(path);
 }
 
-/* Deltas last, which the file does not name any more: whoever reads one of them now has the new
- * checkpoint to go on with. */
+/* Deltas are removed last, when the file does not name them any more: whoever reads one of them now
+ * continues with the new checkpoint. */
 err publication_begin(struct publication *p, const struct checkpoints *c, const char *prefix,
                       const struct publishing *is)
 {
@@ -261,7 +261,7 @@ static err bring(const struct checkpoints *c, const char *folder, int shards, co
     return bundle_link(joined, prefix, NULL);
 }
 
-/* Somebody may have removed it, with the whole folder perhaps. */
+/* Somebody may have removed the full checkpoint, perhaps with the whole folder. */
 static err find_full(const struct publication *p, const struct checkpoints *c)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -285,7 +285,8 @@ static err find_unchanged(const struct publication *p, const struct checkpoints 
     return fail(ERR_PEER, "another chief has published in %s meanwhile", c->directory);
 }
 
-/* What lies there under that name no file names: a chief was killed before that. */
+/* Removes what is there under that name: no list names it, as a chief was killed before it could.
+ */
 static err join(struct publication *p, const struct checkpoints *c, const char *folder,
                 const struct publishing *is, const char *prefix)
 {

@@ -29,31 +29,31 @@ struct publication {
     int count; /* of deltas */
 };
 
-/* What the folder's file says; where there is none, nothing is published. ERR_INPUT: it cannot be
- * understood. */
+/* Reads the folder's file; without it nothing is published. ERR_INPUT: it cannot be understood. */
 err publication_read(const char *folder, struct publication *ret);
-/* Of the files of a prefix: what is to be held against `index` */
+/* The checksum of the index of a file set, to be compared with `index` */
 err published_index(const char *prefix, uint32_t *ret);
 
 /* ---- for the chief of the run that writes ---- */
 
-/* Of what was snapshotted then. */
+/* What a publication says of the snapshot. */
 struct publishing {
     int shards;
     uint64_t step;
     double time_s;
 };
-/* The full checkpoint that was published last there begins a new list; deltas before it are
- * removed. */
+/* Begins a new list with the full checkpoint that was published last; deltas before it are removed.
+ */
 err publication_begin(struct publication *, const struct checkpoints *, const char *prefix,
                       const struct publishing *);
-/* The shards in the temporary folder, of these checkpoints or others, become the next delta, or
- * nothing of them is left. ERR_PEER: another chief owns the folder. */
+/* Joins the shards in the temporary folder, of these checkpoints or others, to the next delta, or
+ * leaves nothing of them. ERR_PEER: another chief owns the folder. */
 err publication_add(struct publication *, const struct checkpoints *, const char *folder,
                     const struct publishing *, char ret_prefix[CHECKPOINT_PATH_MAX]);
-/* Nothing is published of what follows: until a full checkpoint comes. */
+/* Publishes nothing more until a full checkpoint comes. */
 void publication_forget(struct publication *);
-/* There are so many, or so large, that a full checkpoint is to follow; or there is none yet. */
+/* Whether a full checkpoint must follow: deltas are so many, or so large, or there is no full one
+ * yet. */
 bool publication_wants_full(const struct publication *);
 
 #endif

@@ -26,7 +26,7 @@ static const double SECONDS_PER_HOUR = 3600;
 
 /* ---- what may go ---- */
 
-/* One per keep_every_hours. Where none came for long, the time that was missed is not made up for.
+/* One checkpoint per keep_every_hours. If none came for long, the missed ones are not made up for.
  */
 static bool stays_for_good(const struct checkpoints *c, const struct checkpoint_record *record,
                            double *preserved_s)
@@ -45,7 +45,7 @@ static bool is_replaced(const struct checkpoint_state *state, int index)
     return index != newest && step >= 0 && checkpoint_step(state->records[index].prefix) == step;
 }
 
-/* As remove_replaced and remove_oldest go on, one after the other. */
+/* Goes through the list as remove_replaced and remove_oldest do. */
 bool checkpoints_lets_go(const struct checkpoints *c, int index)
 {
     const struct checkpoint_state *state = &c->state;
@@ -64,8 +64,8 @@ bool checkpoints_lets_go(const struct checkpoints *c, int index)
     return false;
 }
 
-/* false: it cannot go now. One that lies elsewhere, or that only a search found, is not ours to
- * remove. */
+/* false: it cannot be removed now. A checkpoint elsewhere, or one that only a search found, is not
+ * ours to remove. */
 static bool remove_files(const struct checkpoints *c, const struct checkpoint_record *record,
                          double now_s)
 {
@@ -82,7 +82,7 @@ static bool remove_files(const struct checkpoints *c, const struct checkpoint_re
     return true;
 }
 
-/* Others of the newest one's step, which it replaces. */
+/* Removes others of the newest one's step, which it replaces. */
 static void remove_replaced(struct checkpoints *c, double now_s)
 {
     struct checkpoint_state *state = &c->state;
@@ -91,8 +91,7 @@ static void remove_replaced(struct checkpoints *c, double now_s)
             state_forget(state, i);
 }
 
-/* keep_max 0: none. Each that leaves the list brings the next one to the place that is looked at.
- */
+/* keep_max 0: removes none. When one leaves the list, the next one moves to its place. */
 static void remove_oldest(struct checkpoints *c, double now_s)
 {
     struct checkpoint_state *state = &c->state;
@@ -122,8 +121,8 @@ static bool is_taken_over(const struct checkpoints *c)
     return c->token && !checkpoints_token_find(c->directory, c->token, &is_ours) && !is_ours;
 }
 
-/* That the state file still names what is gone does no harm: the next one will not. Where another
- * chief leads by now, the names may be those of its own. */
+/* A state file that still names what is gone does no harm: the next one will not. If another chief
+ * leads by now, the names may be those of its own. */
 static void let_go(struct checkpoints *c, double now_s)
 {
     const int before = c->state.count;
@@ -135,7 +134,8 @@ static void let_go(struct checkpoints *c, double now_s)
 
 /* ---- what comes ---- */
 
-/* Makes the list end with it, and the state file too. One of the same name is the same files. */
+/* Puts it at the end of the list and of the state file. A record of the same name means the same
+ * files. */
 static err announce(struct checkpoints *c, const char *prefix, double now_s)
 {
     struct checkpoint_state *state = &c->state;
@@ -206,7 +206,7 @@ err checkpoints_merge(const char *folder, int shards, const char *prefix)
     return e;
 }
 
-/* Removes what a failure left, and gives the failure on. */
+/* Removes what a failed attempt left, and returns the failure. */
 static err undo(const char *prefix, err e)
 {
     char text[ERROR_TEXT_MAX];
@@ -215,8 +215,8 @@ static err undo(const char *prefix, err e)
     return fail(e, "%s", text);
 }
 
-/* Its data files, then its index: as far as this has linked them. Another chief may have come to
- * the same names. */
+/* The links of a checkpoint, first its data files, then its index, as far as they have been made.
+ * Another chief may have come to the same names. */
 struct links {
     const char *from, *to;
     int shards, count;
@@ -242,7 +242,7 @@ static err link_next(struct links *l)
     return e;
 }
 
-/* The index last, as ever. */
+/* The index comes last, as always. */
 static err link_all(struct links *l)
 {
     while (l->count < l->shards) TRY(link_next(l));
@@ -263,7 +263,7 @@ static void unlink_ours(const struct links *l)
     }
 }
 
-/* Under both names, or under the one that it has. */
+/* Gives it both names, or leaves it the one that it has. */
 static err name_twice(struct checkpoints *c, const char *usual, int shards, double now_s)
 {
     struct links links = {c->state.records[c->state.count - 1].prefix, usual, shards, 0,
@@ -288,8 +288,8 @@ static void take_usual_name(struct checkpoints *c, uint64_t step, const char *us
     if (!name_twice(c, usual, shards, now_s)) let_go(c, now_s);
 }
 
-/* Where the newest is gone somebody has removed what there was, most likely the whole folder. What
- * there may still be is left alone. */
+/* If the newest is gone, somebody has removed everything, most likely the whole folder. What may
+ * still be there is left alone. */
 static void forget_removed(struct checkpoints *c)
 {
     struct checkpoint_state *state = &c->state;
@@ -310,7 +310,7 @@ static err join(struct checkpoints *c, const char *folder, int shards, const cha
     return e && e != ERR_PEER ? undo(prefix, e) : e; /* files of that name may be another chief's */
 }
 
-/* Behind a URL, by their names: where the folder cannot be listed, nothing else would. */
+/* Behind a URL they are removed by their names: a folder that cannot be listed would keep them. */
 static void remove_indexes(const char *folder, int shards)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];

@@ -75,9 +75,8 @@ static err add_slice(struct bundle_writer *writer, const struct slice *slice, co
     return bundle_add(writer, &piece, block + slice->offset);
 }
 
-/* A variable's values and its slots one behind the other: so one ps reads them again, front to
- * back.
- */
+/* Writes a variable's values and its slots one after the other: a ps reads them in this order,
+ * front to back. */
 static err add_slices(struct bundle_writer *writer, const struct shard *shard)
 {
     for (int i = 0; i < shard->slice_count; i++) {
@@ -239,7 +238,7 @@ static err add_all(struct bundle_writer *writer, const struct shard *shard)
     return add_data(writer, shard);
 }
 
-/* However it ended: who changes rows waits for none of them. */
+/* However it ended: those who change rows must not wait for reading any more. */
 static void end_reading(const struct shard *shard)
 {
     for (int i = 0; i < shard->table_count; i++) table_save_over(shard->tables[i].rows);

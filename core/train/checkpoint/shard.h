@@ -30,17 +30,17 @@
 
 enum { LEDGER_COLUMNS = 3, COVERAGE_COLUMNS = 41, DATA_NUMBERS_MAX = 1 << 17 };
 
-/* What is beside a variable that one optimizer updates */
+/* The slots of a variable that one optimizer updates */
 struct slot_names {
     int count;
     const char *at[BLOCK_SLOTS_MAX]; /* "Adam", "Adam_1" */
-    bool is_averaged; /* a dense variable has an average, too, of the name behind them */
+    bool is_averaged; /* a dense variable also has an average, named after the slots */
 };
 
-/* Rows of a table */
+/* A table of the ps */
 struct shard_table {
     const struct slice *slice;
-    int optimizer; /* whose slots it has */
+    int optimizer; /* the optimizer whose slots it has */
     struct table *rows;
 };
 
@@ -49,8 +49,8 @@ struct shard {
     int ps, ps_count;
     const struct slice *slices;
     int slice_count;
-    float *values;  /* the block */
-    int slot_count; /* blocks; a slice has its own number of slots, and no more than these */
+    float *values;                 /* the block */
+    int slot_count;                /* blocks; a slice may have fewer slots */
     float *slots[BLOCK_SLOTS_MAX]; /* blocks */
     struct slot_names slot_names[OPTIMIZERS_MAX];
     const int *optimizer_of; /* [slice_count] whose names; NULL: all the first one's */
@@ -69,10 +69,10 @@ struct shard {
     int data_count;
 };
 
-/* Slots and powers as the optimizers have them. */
+/* Names slots and powers as the optimizers do. */
 void shard_name_state(struct shard *, const struct optimizers *);
 
-/* A bundle of one shard at prefix. */
+/* Writes a bundle of one shard at prefix. */
 err shard_write(const struct shard *, const char *prefix);
 
 /* What is restored from another run, and how (train.warm_start). */
@@ -80,8 +80,8 @@ struct name_map {
     const char *from, *to; /* "old/_*" -> "new/_*" without the underscores: at most one star each,
                               what it stands for is carried over */
 };
-/* Of a matrix whose rows stand elsewhere there: rows `to` and on, so many, are rows `from` and on
- * there; all others keep their initial values. In the order of `to`. */
+/* For a matrix whose rows are elsewhere in the checkpoint: rows `to` and on, `count` of them, are
+ * rows `from` and on there; all others keep their initial values. In the order of `to`. */
 struct row_run {
     int64_t to, from, count;
 };
@@ -103,8 +103,8 @@ struct warm_start {
     int row_count;
 };
 
-/* ERR_INPUT: a map's `to` or a skip that is about none of these names, most likely misspelt; the
- * nearest is told. The arena is for what is needed meanwhile. */
+/* ERR_INPUT: a map's `to` or a skip that matches none of these names, most likely misspelt; the
+ * text has the nearest. The arena is for temporary memory. */
 err warm_start_check(const struct warm_start *, const char *const *names, int count,
                      struct arena *);
 
@@ -120,11 +120,11 @@ err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
 /* The name in the checkpoint of what is wanted here as `variable` (slot NULL) or as its slot. */
 err shard_map(const struct warm_start *, const char *variable, const char *slot,
               char ret[BUNDLE_NAME_MAX]);
-/* Does what is wanted under this name keep its initial values? */
+/* Whether the variable or slot of this name keeps its initial values. */
 bool shard_map_skips(const struct warm_start *, const char *wanted);
 
-/* How many rows the variable has there, which is a matrix or a table; 0: it is there, and neither
- * that nor of this name; -1: it is not there. */
+/* How many rows the variable, a matrix or a table, has in the checkpoint; 0: it is something else
+ * there, or a table that grows; -1: it is not there. */
 int64_t shard_rows_there(struct bundle *, const struct warm_start *, const char *variable);
 
 /* Whether the values of these slices are there, of their type and shape. ERR_INPUT as above. */
@@ -134,7 +134,7 @@ err shard_check_values(const struct bundle *, const struct warm_start *, const s
 /* The ledger of one ps as it was written; in the arena. *ret NULL: there is none. ERR_INPUT. */
 err shard_stored_ledger(struct bundle *, struct arena *, int ps, int64_t **ret, int *ret_workers);
 
-/* What was written as `data`; *ret in the arena. None: *ret_count 0. ERR_INPUT. */
+/* What was written as `data`; *ret in the arena. If there is none: *ret_count 0. ERR_INPUT. */
 err shard_read_data(struct bundle *, struct arena *, const int64_t **ret, int *ret_count);
 
 /* Where a variable's values, or those of its slots, are: in an entry, or of a table whose ids went
@@ -152,11 +152,11 @@ err shard_find_values(struct bundle *, const struct slice *, struct shard_source
 err shard_pick_rows(struct bundle *, const struct shard_source *, const int64_t *ids, int64_t count,
                     int64_t width, float *ret);
 
-/* The tables alone. */
+/* As shard_read, for the tables alone. */
 err shard_read_tables(struct bundle *, const struct warm_start *warm, const struct shard *);
 
-/* The same where values and slots are blocks in the memory of a device; what is skipped becomes 0
- * where that is not the host's. */
+/* As shard_read, for values and slots in blocks in the memory of a device; what is skipped becomes
+ * 0 where that is not the host's. */
 err shard_read_on(struct device *, int64_t block_floats, struct bundle *, const struct warm_start *,
                   struct shard *);
 

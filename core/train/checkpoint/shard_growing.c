@@ -30,7 +30,7 @@ err shard_growing_name(const char *variable, const char *slot, int part, const c
 
 /* ---- writing ---- */
 
-/* Keys, values, slots */
+/* The pieces of a growing table: keys, values, slots */
 struct growing_pieces {
     struct bundle_piece at[2 + SLOTS_MAX];
     char names[2 + SLOTS_MAX][BUNDLE_NAME_MAX];
@@ -108,15 +108,15 @@ err shard_write_growing(struct bundle_writer *writer, const struct shard_table *
 
 /* ---- reading ---- */
 
-/* One part after the other */
+/* A part that is being read */
 struct part {
     struct growing *growing;
     const struct table *table;
     const struct bundle_entry *entry; /* its keys */
     const struct bundle *bundle;
-    int64_t last;         /* key, of all parts: they are in order, too */
-    int64_t rows;         /* of all ids so far */
-    int64_t first, count; /* rows of those that are here */
+    int64_t last;         /* the last key read, over all parts: keys ascend from part to part */
+    int64_t rows;         /* rows of all ids so far */
+    int64_t first, count; /* rows of keys that belong to this ps */
     int64_t number;       /* of the first of them in the table */
     int array;
 };
@@ -200,7 +200,7 @@ static err find_rows(struct bundle *bundle, const char *name, int64_t rows, int6
                        bundle_prefix(bundle), name, (long long)rows, (long long)width);
 }
 
-/* To where they lie: each was given the number behind the one before it. */
+/* Reads rows to their places: each was given the number after the one before it. */
 static err read_rows(struct bundle *bundle, struct part *p, const char *name, int64_t width)
 {
     const struct bundle_entry *entry = NULL;
@@ -244,7 +244,7 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
 }
 
-/* That a part has, if it is as it should be: that is checked where they are read. */
+/* The number of rows of a part, if it is valid: that is checked where they are read. */
 static err rows_of_part(struct bundle *bundle, const struct warm_start *warm,
                         const struct slice *slice, int part, int64_t *ret)
 {
@@ -256,7 +256,8 @@ static err rows_of_part(struct bundle *bundle, const struct warm_start *warm,
     return OK;
 }
 
-/* Keys are spread evenly: of all there are this table has as large a part as of their range. */
+/* Estimates the keys to come: keys are spread evenly, so this table has its share of the range of
+ * all that there are. */
 static err expected(struct bundle *bundle, const struct warm_start *warm, const struct slice *slice,
                     int64_t *ret_keys, int64_t *ret_rows)
 {
@@ -276,7 +277,7 @@ static err expected(struct bundle *bundle, const struct warm_start *warm, const 
     return OK;
 }
 
-/* Those that read_arrays passes over, a bit for each */
+/* The arrays that read_arrays passes over, a bit for each */
 static err initial_arrays(const struct warm_start *warm, const struct slice *slice,
                           const struct slot_names *names, int slots, int *ret)
 {

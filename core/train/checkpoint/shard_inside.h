@@ -13,15 +13,15 @@
 #define SHARD_DATA_ORDER SHARD_LEDGERS "data"
 
 struct bundle_shape shard_shape(const struct shape *);
-/* Of the slice within the whole variable. */
+/* The box of the slice within the whole variable. */
 struct bundle_box shard_box(const struct slice *);
-/* Those of a slice */
+/* The slots of a slice */
 const struct slot_names *shard_slots(const struct shard *, int slice);
 const struct slot_names *shard_slots_of(const struct shard *, int optimizer);
 /* "kernel" and "Adam" -> "kernel/Adam"; slot NULL: the name as it is. */
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX]);
 
-/* ERR_INPUT where a map cannot be carried out. */
+/* ERR_INPUT where a map cannot be applied. */
 err shard_map_check(const struct warm_start *);
 
 /* "users", 2 and "Adagrad" -> "users/part_2/Adagrad" */
@@ -31,15 +31,15 @@ int shard_parts_there(const struct bundle *, const char *variable, const char *s
 /* ERR_INPUT: they are not parts of a table of that shape, or one lacks. */
 err shard_check_parts(const struct bundle *, const struct shard_source *,
                       const struct bundle_shape *);
-/* Whether all of it is there, and its checksums hold. */
+/* Checks that all of it is there, and its checksums. */
 err shard_check_source(struct bundle *, const struct shard_source *);
-/* Of a variable whose rows stand elsewhere there; NULL: they do not. */
+/* The row map of a variable whose rows are elsewhere in the checkpoint; NULL: they are not. */
 const struct row_map *shard_row_map(const struct warm_start *, const char *variable);
-/* Those rows of the slice that are there, as the slice numbers them, one by one; whole, where it is
- * cut along another axis. */
+/* Reads the rows of the slice that the checkpoint has, numbered as in the slice, one by one; a
+ * slice cut along another axis is read whole. */
 err shard_read_mapped(struct bundle *, const struct shard_source *, const struct slice *,
                       const struct row_map *, const struct bundle_taker *);
-/* The slice's rows, as the slice numbers them, in any order. */
+/* Reads the slice's rows, numbered as in the slice, in any order. */
 err shard_read_rows(struct bundle *, const struct shard_source *, const struct slice *,
                     const struct bundle_taker *);
 
@@ -50,19 +50,19 @@ struct shard_rows {
 };
 err shard_rows_open(int arrays, int64_t width, struct shard_rows *ret);
 
-/* A table that grows. */
+/* Writes a table that grows. */
 err shard_write_growing(struct bundle_writer *, const struct shard_table *,
                         const struct slot_names *);
 /* slots: how many are read, of those that it has. step: of the checkpoint. */
 err shard_read_growing(struct bundle *, const struct warm_start *, const struct shard_table *,
                        const struct slot_names *, int slots, int64_t step);
 
-/* Its keys as a checkpoint has them, [ids, 3] */
+/* The keys of a growing table in a checkpoint, [ids, 3] */
 enum { SHARD_KEY_ID, SHARD_KEY_SIGHTS, SHARD_KEY_USED, SHARD_KEY_COLUMNS };
 /* "users", 2 and "keys" -> "users/part_00002/keys"; with a slot "users/Adagrad/part_..." */
 err shard_growing_name(const char *variable, const char *slot, int part, const char *what,
                        char ret[BUNDLE_NAME_MAX]);
-/* Whether that is such a table in the checkpoint */
+/* Whether the checkpoint has this variable as a growing table */
 bool shard_grows_there(const struct bundle *, const char *variable);
 struct key_state; /* variables/growing/growing.h */
 /* ERR_INPUT: they are of another type or shape; numbers that cannot be there; or, where keys are
@@ -72,8 +72,8 @@ err shard_key_state(const struct bundle *, const struct bundle_entry *keys,
                     const int64_t row[SHARD_KEY_COLUMNS], struct key_state *ret);
 err shard_next_key(const struct bundle *, const struct bundle_entry *keys,
                    const int64_t row[SHARD_KEY_COLUMNS], int64_t *last, struct key_state *ret);
-/* Of a part of the slice's table, and its rows, which must be so many. ret NULL: there is no such
- * part, which is ERR_INPUT of the first. */
+/* Finds the keys of a part of the slice's table and its rows, which must match. ret NULL: there is
+ * no such part, which is ERR_INPUT for the first. */
 err shard_find_keys(struct bundle *, const struct slice *, int part,
                     const struct bundle_entry **ret);
 err shard_find_rows(struct bundle *, const struct slice *, int part, int64_t rows,

@@ -38,7 +38,7 @@ static err check(const struct bundle *bundle, const struct bundle_entry *entry)
                 bundle_prefix(bundle), entry->name, (int)LEDGER_COLUMNS, (int)WORKERS_MAX);
 }
 
-/* Takes a worker's row where it tells of more pushes than the one that is there. */
+/* Takes a worker's row if it has seen more pushes than the present one. */
 static err take_larger(const int64_t *from, int64_t *to, const struct bundle_entry *entry)
 {
     if (from[TAKEN] > from[RECEIVED])

@@ -84,7 +84,7 @@ static err check_runs(const struct row_map *map, const struct slice *slice)
     return OK;
 }
 
-/* As one row: it is small enough. */
+/* A vector is read as one row: it is small enough. */
 static err read_vector(struct bundle *bundle, const struct shard_source *source,
                        const struct slice *slice, const struct row_map *map,
                        const struct bundle_taker *taker)

@@ -17,7 +17,7 @@ err shard_part_name(const char *variable, int part, const char *slot, char ret[B
                 (int)BUNDLE_NAME_MAX);
 }
 
-/* NULL: there is none. */
+/* The entry of a part; NULL: there is none. */
 static const struct bundle_entry *part_of(const struct bundle *bundle, const char *variable,
                                           int part, const char *slot)
 {
@@ -88,7 +88,7 @@ static err sort_rows(void *context, int64_t first, int64_t rows, const void *ele
     return OK;
 }
 
-/* Of a part those rows whose ids are in a stretch that the slice may be. */
+/* The box of those rows of a part whose ids may belong to the slice. */
 static struct bundle_box box_of(const struct sorting *s, const struct bundle_entry *entry)
 {
     struct bundle_box box = bundle_whole(&entry->shape);
@@ -122,7 +122,7 @@ err shard_read_rows(struct bundle *bundle, const struct shard_source *source,
 
 /* ---- single rows ---- */
 
-/* Those of one part, in memory of their own before they go to their places. */
+/* The rows of one part, in memory of their own before they go to their places. */
 struct picked {
     int64_t *rows, *places, count;
     float *values;

@@ -11,11 +11,12 @@ enum { SHAPE_CHARACTERS_MAX = BUNDLE_RANK_MAX * 22 + 3 };
 
 /* One tensor that is looked for. */
 struct wish {
-    const char *kind;             /* "variable", "slot", "value": for messages */
-    bool is_of_optimizer;         /* not of the model: what another optimizer does not save */
-    bool is_average;              /* nor of an optimizer */
+    const char *kind;     /* "variable", "slot", "value": for messages */
+    bool is_of_optimizer; /* it belongs to an optimizer, not to the model: another optimizer does
+                             not save it */
+    bool is_average;      /* an average, which belongs to neither */
     char wanted[BUNDLE_NAME_MAX]; /* its name here */
-    char stored[BUNDLE_NAME_MAX]; /* and there */
+    char stored[BUNDLE_NAME_MAX]; /* its name in the checkpoint */
     int dtype;
     struct bundle_shape shape;
 };
@@ -152,7 +153,8 @@ static err place_rows(void *context, int64_t first, int64_t rows, const void *el
     return OK;
 }
 
-/* Of a row of a square matrix, or a vector: what of it is of columns that were there */
+/* Places the parts of a row of a square matrix, or of a vector, that belong to columns which the
+ * checkpoint has */
 static err place_runs(void *context, int64_t row, int64_t rows, const void *elements)
 {
     const struct placing *p = context;
@@ -173,7 +175,7 @@ static err place_runs(void *context, int64_t row, int64_t rows, const void *elem
     return OK;
 }
 
-/* Into its place in the block. */
+/* Reads a slice into its place in the block. */
 static err read_slice(struct bundle *bundle, const struct warm_start *warm,
                       const struct slice *slice, const char *slot, float *block)
 {
@@ -309,8 +311,7 @@ err shard_read(struct bundle *bundle, const struct warm_start *warm, struct shar
 {
     if (warm) TRY(shard_map_check(warm));
     shard->global_step = 0;
-    if (!warm)
-        TRY(shard_read_step(bundle, &shard->global_step)); /* tables know what was used when */
+    if (!warm) TRY(shard_read_step(bundle, &shard->global_step)); /* the keys of tables need it */
     TRY(read_slices(bundle, warm, shard));
     TRY(read_tables(bundle, warm, shard));
     TRY(read_powers(bundle, warm, shard));

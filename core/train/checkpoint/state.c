@@ -51,7 +51,7 @@ void state_fini(struct checkpoint_state *state)
     *state = (struct checkpoint_state){0};
 }
 
-/* The index is there for sure: a server that does not answer says neither. */
+/* Whether the index is certainly there: a server that does not answer says neither yes nor no. */
 static bool is_surely_there(const char *prefix)
 {
     char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
@@ -60,9 +60,9 @@ static bool is_surely_there(const char *prefix)
     return !file_time(index, &time_s) && time_s >= 0;
 }
 
-/* A relative path is meant from the folder; where nothing is there, or of an absolute one, it is of
- * where the folder was when it was written: one that has moved since has the checkpoint beside the
- * state file. A folder of this host is no part of a server. */
+/* A relative path begins at the folder. If nothing is there, or the path is absolute, the folder
+ * may have moved since the state file was written: the checkpoint is looked for beside the state
+ * file. A local folder cannot have come from a server. */
 static err place(const char *directory, const char *prefix, char ret[CHECKPOINT_PATH_MAX])
 {
     char folder[CHECKPOINT_PATH_MAX], beside[CHECKPOINT_PATH_MAX];
@@ -74,7 +74,7 @@ static err place(const char *directory, const char *prefix, char ret[CHECKPOINT_
     return is_surely_there(beside) ? folder_copy(beside, ret) : OK;
 }
 
-/* The time of one that has none is its file's. */
+/* A record without a time takes that of its file. */
 static err locate(const char *directory, struct checkpoint_record *record)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -134,7 +134,7 @@ err state_read(const char *directory, struct checkpoint_state *ret)
     return e ? fail_prefix(e, "%s", path) : OK;
 }
 
-/* As C writes it between quotes: what is not plain ASCII in octal. */
+/* Prints the path as C writes strings: bytes that are not plain ASCII in octal. */
 static void print_path(FILE *file, const char *field, const char *path)
 {
     fprintf(file, "%s: \"", field);
@@ -151,7 +151,7 @@ static void print_path(FILE *file, const char *field, const char *path)
     fputs("\"\n", file);
 }
 
-/* Without the directory where it lies in there. */
+/* The path without the directory, if it is in there. */
 static const char *short_name(const char *directory, const char *prefix)
 {
     const size_t length = strlen(directory);
@@ -184,7 +184,7 @@ static err replace(const char *directory, const char *text, size_t length)
     return output_replace(path, text, length);
 }
 
-/* Put together in memory first: what is written is all of it. */
+/* The text is put together in memory first, so that all of it is written or nothing. */
 err state_write(const char *directory, const struct checkpoint_state *state, int first)
 {
     char *text = NULL;

@@ -9,8 +9,8 @@
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/table.h"
 
-/* Of a part: its rows, and of one that grows its keys, from which the rows' ids are taken in turn.
- */
+/* A part of a table: its rows and, if it grows, its keys, from which the ids of the rows are taken
+ * in turn. */
 struct part {
     const struct stored_table *table;
     const struct stored_rows_taker *taker;
@@ -99,11 +99,11 @@ static err read_keys(struct part *p)
     return bundle_pick_rows(p->table->bundle, p->keys, numbers, p->read_count, p->read);
 }
 
-/* Ids that were seen too seldom for a row are passed over. ret -1: there is no other. */
+/* Passes over ids that were seen too seldom for a row. ret -1: there are no more. */
 static err next_id(struct part *p, int64_t *ret)
 {
     struct key_state state;
-    for (*ret = -1;;) { /* ends: so do the keys */
+    for (*ret = -1;;) { /* ends with the keys */
         if (p->read_at == p->read_count) TRY(read_keys(p));
         if (p->read_count == 0) return OK;
         const int64_t *row = p->read[p->read_at++];
@@ -138,7 +138,7 @@ bool stored_row_is_gone(const struct stored_table *t, const float *row)
     return t->grows;
 }
 
-/* What has become of a row of the checkpoint */
+/* The newest values of a row of the checkpoint */
 static const float *newest(struct part *p, int64_t id, const float *row)
 {
     const struct table_changes *newer = p->table->newer;
@@ -163,7 +163,7 @@ static err give(struct part *p, int64_t count, const float *rows)
     return p->taker->take(p->taker->context, p->ids, left, p->laid);
 }
 
-/* Rows that a table which grows has got since */
+/* Gives the rows that a growing table has got since the checkpoint */
 static err give_new(struct part *p)
 {
     const struct table_changes *newer = p->table->newer;

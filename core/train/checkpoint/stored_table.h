@@ -10,8 +10,8 @@ struct table_changes;
 struct stored_table {
     struct bundle *bundle; /* borrowed, as the name */
     const char *name;
-    int64_t rows, width; /* of a table that grows: those that have values */
-    int parts;           /* by turns of the ids, or of one that grows; 0: a matrix */
+    int64_t rows, width; /* rows; of a table that grows only those that have values */
+    int parts;           /* parts by turns of the ids, or of a growing table; 0: a matrix */
     bool grows;
     const struct table_changes *newer; /* laid over it (newest.h), ids ascending; NULL: nothing */
 };
@@ -19,7 +19,7 @@ struct stored_table {
 /* ERR_INPUT: there is none, or it is no table of floats. */
 err stored_table_find(struct bundle *, const char *name, struct stored_table *ret);
 
-/* Of a table that grows: a row that a delta brings so is one that it has no more. */
+/* Whether a row of a growing table that a delta brings means that the table has evicted it. */
 bool stored_row_is_gone(const struct stored_table *, const float *row);
 
 struct stored_rows_taker {

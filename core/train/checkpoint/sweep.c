@@ -74,7 +74,7 @@ static bool is_named(const struct checkpoint_state *state, const char *prefix)
     return false;
 }
 
-/* When the last shard of an attempt was written; -1: none is there. */
+/* When an attempt wrote its last shard; -1: none is there. */
 struct attempt {
     const char *folder;
     double written_s;
@@ -104,8 +104,8 @@ static bool is_unborn(const struct sweep *sweep, const struct attempt *attempt, 
            time_s >= sweep->state_s;
 }
 
-/* What publishing this step left when it was killed: data files without an index, or all of one.
- * What the list names is no such thing, though its index may be missing. */
+/* Removes what publishing of this step left when it was killed: data files without an index, or
+ * both. Checkpoints of the list are not touched, though their index may be missing. */
 static void remove_unborn(const struct sweep *sweep, const char *folder, uint64_t step)
 {
     char prefix[CHECKPOINT_PATH_MAX];
@@ -119,7 +119,7 @@ static void remove_unborn(const struct sweep *sweep, const char *folder, uint64_
     }
 }
 
-/* Is this file of one, ".index", a link to the other's? */
+/* Whether this file (".index") of one is a link to that of the other */
 static bool is_linked(const char *a, const char *b, const char *ending)
 {
     char path[CHECKPOINT_PATH_MAX + FILE_ENDING_MAX];
@@ -144,7 +144,7 @@ static void look_at_link(void *context, const char *name)
         data->is_ours &= is_linked(data->spare, data->usual, name + length);
 }
 
-/* Whoever gave it that name was killed; others' data without an index stay. */
+/* Removes links that a killed chief made; data of others without an index stay. */
 static void remove_links(const char *spare, const char *usual)
 {
     char folder[CHECKPOINT_PATH_MAX];
@@ -153,7 +153,7 @@ static void remove_links(const char *spare, const char *usual)
     if (bundle_remove(usual)) log_line(LOG_WARNING, "%s", error_text());
 }
 
-/* Puts one that was linked but not named yet at the beginning of the list. */
+/* Puts a checkpoint that was linked but not yet named at the beginning of the list. */
 static bool know(struct checkpoint_state *state, const char *prefix, double now_s)
 {
     if (is_named(state, prefix) || state_add(state, prefix, now_s)) return false;
@@ -163,7 +163,7 @@ static bool know(struct checkpoint_state *state, const char *prefix, double now_
     return true;
 }
 
-/* One that has not got the usual name yet: perhaps it was about to. */
+/* Treats a checkpoint without the usual name: a chief was perhaps about to give it that. */
 static void sweep_spare(const struct sweep *sweep)
 {
     struct checkpoints *c = sweep->run;
@@ -176,7 +176,7 @@ static void sweep_spare(const struct sweep *sweep)
             continue;
         if (has_index(usual)) {
             i += is_linked(prefix, usual, CHECKPOINT_INDEX) &&
-                 know(&c->state, usual, sweep->now_s); /* the others moved up */
+                 know(&c->state, usual, sweep->now_s); /* the others moved up in the list */
         } else if (!is_named(&c->state, usual)) {
             remove_links(prefix, usual);
         }
@@ -232,7 +232,7 @@ static void look_at(void *context, const char *name)
     int64_t step = -1;
     if (folder_join(sweep->run->directory, name, path)) return;
     if (is_temporary_folder(name, &step)) {
-        remove_unborn(sweep, path, (uint64_t)step); /* before what tells that it is */
+        remove_unborn(sweep, path, (uint64_t)step); /* before the folder, which shows that it is */
         folder_remove_named(path, CHECKPOINT_PART);
     } else if (is_temporary_file(name)) {
         folder_unlink(path);
@@ -294,12 +294,12 @@ err checkpoints_search(const char *directory, int64_t below, struct checkpoint_s
     return OK;
 }
 
-/* The newest checkpoint whose data are there, and no index. */
+/* The newest checkpoint with data files but no index. */
 struct lost {
     const struct checkpoints *run;
     int64_t step; /* -1: none */
     char prefix[CHECKPOINT_PATH_MAX];
-    bool is_only_one; /* step that has data so */
+    bool is_only_one; /* there is only one such step */
 };
 
 static void look_at_lost(void *context, const char *name)

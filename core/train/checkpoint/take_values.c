@@ -1,9 +1,8 @@
 /* take_values.c - the newest checkpoint gets the values of another one (train.restore_best).
  *
- * Variables, slots and powers become the other's. What counts how far the run is stays: the global
- * step, and the ledgers of pushes and rows. So a run that has ended has ended, and one that
- * continues does so from where it was, with these values.
- */
+ * Variables, slots and powers become the other's. What says how far the run is stays: the global
+ * step, and the ledgers of pushes and rows. So a run that had ended still has, and one that
+ * continues does so from where it was, with these values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ static err copy_tensor(struct bundle *from, const struct bundle_entry *entry,
     const struct bundle_piece piece = {entry->name, entry->dtype, entry->shape, NULL};
     const int64_t count = bundle_count(&entry->shape);
     const size_t bytes = count < 0 ? 0 : (size_t)count * bundle_dtype_size(entry->dtype);
-    void *elements = malloc(bytes + 1); /* not none */
+    void *elements = malloc(bytes + 1); /* malloc(0) may be NULL */
     if (!elements) return fail(ERR_MEMORY, "no memory for %s", entry->name);
     err e = bundle_read(from, entry, NULL, elements, bytes);
     if (!e) e = bundle_add(to, &piece, elements);

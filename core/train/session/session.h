@@ -77,10 +77,10 @@ struct session_options {
     const struct average_source *averages_from; /* the same; where the spec wants averages */
     enum number number, value_number; /* in which gradients leave and values arrive (rounding.h) */
     struct interlude interlude;       /* optional */
-    bool without_labels; /* predict only: data.eval needs no labels. Implies only_evaluates */
-    bool feeds_rows; /* the caller does, one by one (session_say_next). Implies only_evaluates */
+    bool without_labels; /* predict only: data.eval needs no labels. Only with only_evaluates */
+    bool feeds_rows; /* the caller does, one by one (session_say_next). Only with only_evaluates */
     /* Borrowed until the session is open: these rows take the place of data.eval, which is not
-     * read. Implies only_evaluates; NULL: there are none */
+     * read. Only with only_evaluates; NULL: there are none */
     const struct asked_rows *asked;
     /* Borrowed: the batches that it trains on, where another task reads the data; then nothing is
      * evaluated here. NULL: the data that the spec names */

@@ -13,10 +13,10 @@
 
 enum {
     PLACES_FIRST = 512,
-    PLACES_MOST = 4,   /* for each record: two at least, and they are doubled */
-    MALLOC_BYTES = 8,  /* beside each piece */
-    YIELDS_MAX = 1000, /* by who reads, to who changes rows */
-    FREED_PART = 64,   /* of the room: who waits does so for that much */
+    PLACES_MOST = 4,   /* places for each record: at least two, doubled when too few */
+    MALLOC_BYTES = 8,  /* what malloc takes beside each record */
+    YIELDS_MAX = 1000, /* times that a reader lets those who change rows go first */
+    FREED_PART = 64,   /* part of the room: whoever waits does so until that much is free */
 };
 
 /* ---- room ---- */
@@ -48,7 +48,7 @@ void aside_room_close(struct aside_room *room)
     pthread_cond_destroy(&room->has_read);
 }
 
-/* Ends: time continues, and what is read does so too, or the save is lost. */
+/* Ends: either something is read, or time passes and the save is lost. */
 static void await_room(struct aside_room *room, int64_t bytes)
 {
     const int64_t level = room->limit - room->limit / FREED_PART - bytes;
@@ -115,7 +115,7 @@ static int64_t home(const struct aside *a, int64_t row)
     return (int64_t)(random_mix((uint64_t)row) & (uint64_t)(a->place_count - 1));
 }
 
-/* Ends: half of the places at least are free. */
+/* Ends: at least half of the places are free. */
 static int64_t place_of(const struct aside *a, int64_t row)
 {
     int64_t place = home(a, row);
@@ -149,7 +149,7 @@ static bool is_needed(const struct aside *a, int64_t row)
     return a->room && !a->room->lost && row >= a->read && !is_aside(a, row);
 }
 
-/* While one waits the row may be read. */
+/* The row may be read, and need not be set aside any more, during the wait. */
 float *aside_add(struct aside *a, int64_t row, int64_t floats)
 {
     struct aside_room *room = a->room;
@@ -172,7 +172,7 @@ float *aside_add(struct aside *a, int64_t row, int64_t floats)
     return record->at;
 }
 
-/* Those behind it close up. */
+/* The records after it move up. */
 struct aside_record *aside_take(struct aside *a, int64_t row)
 {
     if (!a->count) return NULL;

@@ -13,14 +13,14 @@ void changes_end(struct changes *c)
     *c = (struct changes){0};
 }
 
-/* Fresh memory is zero, and is cleared by the system where it is touched. */
+/* Fresh memory is zero: the system clears it where it is first touched. */
 void changes_begin(struct changes *c, int64_t most)
 {
     changes_end(c);
     *c = (struct changes){.is_on = true, .most = most};
 }
 
-/* All have changed, or nobody knows which. */
+/* Gives the list up: which rows have changed is not known any more. */
 static void lose(struct changes *c)
 {
     if (!c->is_on) return;
@@ -71,7 +71,7 @@ void changes_leave(struct changes *c, int64_t place, int64_t row)
     if (c->is_on) c->bits[place / WORD] &= ~(UINT64_C(1) << (place % WORD));
 }
 
-/* By one digit, which is stable; rows are not below 0. */
+/* One pass of a radix sort by a single digit, which is stable; rows are not negative. */
 static void sort_by(const int64_t *from, int64_t count, int shift, int64_t *to)
 {
     int64_t at[DIGITS] = {0}, before = 0;

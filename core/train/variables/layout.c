@@ -102,7 +102,7 @@ static err check_pins(const struct placement_spec *spec, const struct layout *la
     return OK;
 }
 
-/* Along an axis. A scalar has one row, along axis 0. */
+/* The length along an axis. A scalar has one row, along axis 0. */
 static int64_t rows_of(const struct shape *shape, int axis)
 {
     return shape->rank == 0 ? 1 : shape->dim[axis];
@@ -137,7 +137,7 @@ static void cut(struct layout *layout, int variable, struct partition partition,
     }
 }
 
-/* A table that is worth it is shared out over all ps, unless a spec says otherwise. */
+/* A large table is shared out over all ps, unless a spec says otherwise. */
 static struct partition partition_for(const struct placement_spec *spec,
                                       const struct layout *layout, const struct variable *variable)
 {
@@ -156,7 +156,7 @@ static bool is_by_turns(const struct placement_spec *spec, const struct variable
     return spec->partition_strategy == PARTITION_MOD && variable->table && !variable->table->growth;
 }
 
-/* Rows that the same ids name are in one order. */
+/* Tables that the same ids name get their rows in the same order. */
 static void agree(const struct placement_spec *spec, const struct layout *layout,
                   struct partition *partitions, int last)
 {
@@ -172,7 +172,8 @@ static void agree(const struct placement_spec *spec, const struct layout *layout
     }
 }
 
-/* Counts before anything is cut: the limit is on what a spec may ask for, not on what fits. */
+/* Counts the parts before anything is cut: the limit is on what a spec may ask for, not on what
+ * fits. */
 static err choose_partitions(const struct placement_spec *spec, const struct layout *layout,
                              struct partition *ret)
 {
@@ -256,7 +257,7 @@ int layout_overloaded(const struct layout *layout, double *ret_times_share)
     return heaviest;
 }
 
-/* The largest variable of that ps that is worth it and may be anywhere; -1: none. */
+/* The largest variable on this ps that is large enough to be cut and is not pinned; -1: none. */
 static int find_to_cut(const struct placement_spec *spec, const struct layout *layout, int ps)
 {
     int64_t most = LAYOUT_LARGE_BYTES - 1;
@@ -273,8 +274,8 @@ static int find_to_cut(const struct placement_spec *spec, const struct layout *l
     return found;
 }
 
-/* One variable after the other, and no more than it takes: what is cut has to be put together by
- * each worker in each step. */
+/* Cuts one variable after the other, and no more than needed: each worker has to put a cut variable
+ * together in each step. */
 static void balance(const struct placement_spec *spec, struct layout *layout,
                     struct partition *partitions, struct arena *arena)
 {
@@ -295,7 +296,7 @@ static void balance(const struct placement_spec *spec, struct layout *layout,
     }
 }
 
-/* Those of tables go behind the others. */
+/* Moves the slices of tables behind the others. */
 static void part_tables(struct layout *layout, struct arena *arena)
 {
     const int count = layout->all_count = layout->slice_count;
@@ -321,9 +322,10 @@ static void lay_out(struct layout *layout, bool are_frozen)
     }
 }
 
-/* Backward finishes the variable that was created last first: so they lie, and a finished stretch
- * of a block can leave while the rest is still being computed. Where a ps has something, its pushes
- * have something to complete: floats of nobody, where it has only what is frozen or tables. */
+/* Backward finishes the variable that was created last first, so slices lie in this order, and a
+ * finished stretch of a block can leave while the rest is still being computed. A ps that holds
+ * something always has a gradient to push: where it holds only frozen variables or tables, a gap of
+ * floats that belong to no variable. */
 static void lay_out_blocks(struct layout *layout)
 {
     lay_out(layout, false);

@@ -53,13 +53,13 @@ struct placement_spec {
 extern const struct object placement_spec_object;
 extern const struct kinds partitioner_kinds;
 
-/* What is known of a table beside its shape, [rows, width]. */
+/* What a table has beside its shape, [rows, width]. */
 struct table_spec {
     const struct initializer *initializer; /* one of initializer_kinds */
     const void *initializer_attributes;
-    uint64_t key;                /* of initial values */
-    int64_t most;                /* rows that a batch names */
-    int column;                  /* of its ids: tables of one are named by the same ids */
+    uint64_t key; /* of initial values */
+    int64_t most; /* rows that a batch names */
+    int column;   /* the column of its ids: tables with the same column are named by the same ids */
     const struct growth *growth; /* NULL: it does not grow; else it is cut along its keys */
     struct regularizer penalty;  /* on all rows (of_all_rows of a param) */
 };
@@ -68,8 +68,8 @@ struct variable {
     const char *name;
     struct shape shape;
     const struct table_spec *table; /* NULL: dense */
-    float moving;                   /* of a param (op.h); no optimizer has it then */
-    bool is_frozen;                 /* nothing moves it */
+    float moving;                   /* of a param (op.h); no optimizer updates it then */
+    bool is_frozen;                 /* its values never change */
 };
 
 /* Rows start .. start + length - 1 of one axis of a variable (all of it when it is not
@@ -82,17 +82,17 @@ struct slice {
     int64_t offset, count; /* floats in the ps' block (of a table none); count without padding, of
                               a table that grows those of one row */
     float moving;          /* of the variable */
-    int mod; /* of a table: over how many parts its ids go by turns (mod.h); 0: start is an id */
+    int mod; /* of a table: over how many parts its ids go by turns (mod.h); 0: `start` is an id */
     /* in a layout, which has all ps and all parts: */
     int variable, part, parts, ps;
 };
 
 struct layout {
     int ps_count, variable_count;
-    int all_ps; /* with those behind them that follow them: their blocks are the same */
+    int all_ps; /* together with the followers behind them, which hold the same blocks */
     const struct variable *variables; /* creation order */
-    /* By variable, then part: those of dense variables, which lie in blocks, and then those of
-     * tables, up to all_count. */
+    /* By variable, then part: first the slices of dense variables, which lie in blocks, then those
+     * of tables, up to all_count. */
     struct slice *slices;
     int slice_count, all_count;
     /* [all_ps], multiples of LAYOUT_ALIGN; none is empty where there is a slice */
@@ -100,7 +100,8 @@ struct layout {
     int64_t *moved_floats; /* [all_ps] at the front of the blocks, of which there are gradients: a
                               multiple, too, and of no block that is not empty 0 */
     int64_t *ps_bytes; /* [all_ps] bytes of variables, without padding (global step not counted) */
-    /* "balanced": how many variables are cut, and of the first one what its ps would hold else */
+    /* "balanced": how many variables are cut, and how much the ps of the first of them would hold
+     * otherwise */
     int balanced_count, balanced_ps;
     double balanced_share;
 };
@@ -112,7 +113,7 @@ err layout_make(const struct placement_spec *, const struct variable *, int coun
 /* The ps whose slices this one holds: itself, or the one that it follows. */
 int layout_home(const struct layout *, int ps);
 
-/* The first slice in blocks of this variable, or of one after it. */
+/* The first slice in a block that belongs to this variable or a later one. */
 int layout_first_slice(const struct layout *, int variable);
 
 /* Copies between a whole variable and its slices in blocks (one pointer per ps; scatter skips the

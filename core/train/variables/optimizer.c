@@ -151,8 +151,9 @@ err optimizer_check(const struct optimizer_spec *spec, const char *path)
                 clip.high);
 }
 
-/* What makes a gradient of this norm no longer than the limit; 1 exactly where it is not. A norm
- * that is not finite makes NaN of everything, so that the step is seen to have failed. */
+/* The factor that shortens a gradient of this norm to the limit; exactly 1 where it is short
+ * enough. A norm that is not finite turns everything into NaN, so that the step is seen to have
+ * failed. */
 static float shrink(double norm, double limit)
 {
     if (!isfinite(norm)) return NAN;
@@ -176,7 +177,7 @@ float optimizer_initial(const struct optimizer *optimizer, const void *attribute
 
 enum { SUMS_AT_ONCE = 256 };
 
-/* Of the first gradients, SUMS_AT_ONCE at most. Returns of how many. */
+/* Sums the squares of the first gradients, at most SUMS_AT_ONCE. Returns of how many. */
 static int sum_squares(struct device *device, float *const gradients[], const int64_t sizes[],
                        int count, double *ret_squares)
 {

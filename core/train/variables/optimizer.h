@@ -25,9 +25,9 @@ struct power {
         const void *attributes); /* initial value, and what it is multiplied by after each update */
 };
 
-/* Where a run stands at an update. */
+/* What an update depends on beside values and gradients. */
 struct juncture {
-    float rate;          /* of the schedule */
+    float rate;          /* the schedule's rate */
     const float *powers; /* before the update */
     int64_t step;        /* global, before the update */
 };
@@ -45,18 +45,18 @@ struct optimizer {
     struct object object;
     const struct rule *rule;
     int power_count;
-    struct slot
-        slot[SLOTS_MAX]; /* those of the rule's form, in the order of a checkpoint's names */
+    struct slot slot[SLOTS_MAX]; /* the slots of the rule's form, in the order of their names in a
+                                    checkpoint */
     struct power power[POWERS_MAX];
-    bool sweeps; /* of a table, rows without a gradient change too, as with one of zero */
+    bool sweeps; /* of a table, rows without a gradient change too, as with a gradient of zero */
     const char
         *refuses_decay; /* why values do not decay beside it ("... which %s"); NULL: they may */
     int (*form)(const void *attributes); /* of the rule; NULL: always 0 */
-    /* The rule's constants, of this update: CONSTANTS_BYTES_MAX at most. */
+    /* Computes the rule's constants for this update: at most CONSTANTS_BYTES_MAX. */
     void (*derive)(const void *attributes, const struct juncture *, void *ret);
 };
 extern const struct kinds optimizer_kinds;                             /* key "type" */
-int optimizer_form(const struct optimizer *, const void *attributes);  /* of the rule */
+int optimizer_form(const struct optimizer *, const void *attributes);  /* form of the rule */
 int optimizer_slots(const struct optimizer *, const void *attributes); /* in use */
 float optimizer_initial(const struct optimizer *, const void *attributes, int slot);
 
@@ -92,8 +92,8 @@ err optimizer_check(const struct optimizer_spec *, const char *path);
 void clip_gradients(const struct clip *, struct device *, float *const gradients[],
                     const int64_t sizes[], int count, double *ret_norm);
 
-/* Their global norm. Sums go in the order of the list, so that in creation order it has the same
- * bits whatever the placement. */
+/* The global norm. Sums are taken in the order of the list, so that in creation order the result
+ * has the same bits whatever the placement. */
 double gradients_norm(struct device *, float *const gradients[], const int64_t sizes[], int count);
 
 #endif

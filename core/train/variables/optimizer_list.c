@@ -159,8 +159,7 @@ static err check_pattern(const struct optimizers *list, int index, const struct 
                 near.text);
 }
 
-/* Some say with each step something of all rows, and those of a table that grows are not counted.
- */
+/* Some optimizers change all rows in every step, and rows of a table that grows are not counted. */
 static err check_growing(const struct optimizers *list, const struct variable *variable)
 {
     if (!variable->table || !variable->table->growth) return OK;
@@ -199,7 +198,8 @@ static err check_frozen(const struct optimizers *list, const struct variable *va
     return fail(ERR_INPUT, "train.freeze: there is no variable left to train");
 }
 
-/* Some optimizers compute each value from what they have summed of its gradients. */
+/* Weight decay has no effect on values that an optimizer computes anew from the sums of their
+ * gradients. */
 static err check_decay(const struct optimizers *list, const struct variable *variables, int count,
                        struct arena *arena)
 {
@@ -265,8 +265,8 @@ static bool is_alike(const struct section *section, const struct start *start)
            section->decay == start->decay;
 }
 
-/* Neighbours of one optimizer that decay alike, or moved alike, are one section; what lies between
- * two slices is the first one's. What is frozen does not decay. */
+/* Neighbouring slices of one optimizer with the same decay, or moved alike, form one section; a gap
+ * between two slices belongs to the section of the first. Frozen variables do not decay. */
 int sections_make(const struct optimizers *list, const struct slice *slices,
                   const int *optimizer_of, int count, int64_t floats, struct arena *arena,
                   const struct section **ret)

@@ -43,15 +43,17 @@ struct optimizers {
     struct weight_decay decay;       /* borrowed */
     struct average_spec average;
     int count;
-    int slot_count;     /* of the one that has the most; with the average */
+    int slot_count;     /* slots of the optimizer that has the most, counting the average */
     double rate_factor; /* what rates of schedules are multiplied by; 0: nothing */
-    int power_count;    /* of all, one optimizer behind the other */
+    int power_count;    /* powers of all optimizers, one optimizer after the other */
     const char *power_names[ALL_POWERS_MAX]; /* of a second "beta1_power": "beta1_power_1" */
 };
 
-/* Floats of a block up to `end`, from where the section before ends, are one optimizer's. */
+/* The floats of a block from the end of the section before up to `end`, which one optimizer
+ * updates. */
 struct section {
-    int optimizer; /* OPTIMIZER_NONE: what a batch measured moves its floats by this share */
+    int optimizer; /* OPTIMIZER_NONE: statistics of each batch move its floats by the share `moving`
+                    */
     float moving;  /* 0: they are frozen */
     int64_t end;
     double decay; /* rate of the weight decay of its floats */
@@ -59,34 +61,34 @@ struct section {
 
 /* At most OPTIMIZERS_MAX; names go to the arena. */
 struct optimizers optimizers_make(const struct optimizer_spec *, int count, struct arena *);
-/* From now on there are averages, if it says so: a slot more. */
+/* Keeps averages from now on, if the spec asks for them: one slot more. */
 void optimizers_keep_average(struct optimizers *, const struct average_spec *);
-/* Index of the one that updates the variable; OPTIMIZER_NONE: none does, as its values move or are
- * frozen, or because none matches. */
+/* Index of the optimizer that updates the variable; OPTIMIZER_NONE: none does, as its values move
+ * or are frozen, or no pattern matches. */
 int optimizers_find(const struct optimizers *, const char *variable, float moving);
 bool optimizers_freeze(const struct optimizers *, const char *variable);
 double optimizers_decay(const struct optimizers *, const char *variable); /* its rate; 0: none */
 /* ERR_INPUT: a variable that no optimizer has, a pattern that no variable is left for, or a table
  * that grows and one that sweeps. */
 err optimizers_check(const struct optimizers *, const struct variable *, int count, struct arena *);
-/* Of the first that counts epochs of the training data, where it stands in the spec, in text; NULL:
- * none does. */
+/* The place in the spec of the first optimizer that counts epochs of the training data, as text;
+ * NULL: none does. */
 enum { OPTIMIZER_TEXT_MAX = 64 };
 const char *optimizers_with_epochs(const struct optimizers *, char text[OPTIMIZER_TEXT_MAX]);
-/* What they count in epochs becomes steps (schedule.h). ERR_INPUT: steps_per_epoch is 0, or too
+/* Converts what they count in epochs to steps (schedule.h). ERR_INPUT: steps_per_epoch is 0, or too
  * many. */
 err optimizers_count_epochs(const struct optimizers *, double steps_per_epoch);
-/* Before the first update: [power_count] */
+/* The powers before the first update: [power_count] */
 void optimizers_powers(const struct optimizers *, float *ret);
 
-/* Of each of the slices which optimizer, in the arena. ERR_INPUT: a variable that none has, and
- * whose values neither move nor are frozen. */
+/* The optimizer of each slice, in the arena. ERR_INPUT: a slice that none has, and whose values
+ * neither move nor are frozen. */
 err optimizers_of_slices(const struct optimizers *, const struct slice *, int count, struct arena *,
                          const int **ret);
 /* The sections of a block that consists of the slices. Returns how many. */
 int sections_make(const struct optimizers *, const struct slice *, const int *optimizer_of,
                   int count, int64_t floats, struct arena *, const struct section **ret);
-/* Floats up to where nothing but frozen ones lies, or one LAYOUT_ALIGN (layout.h: moved_floats) */
+/* The floats before the frozen ones at the end, at least LAYOUT_ALIGN (layout.h: moved_floats) */
 int64_t sections_moved(const struct section *, int count, int64_t floats);
 
 /* "adagrad", "ftrl, adagrad", in the arena */

@@ -8,7 +8,7 @@ static size_t aligned(size_t bytes)
     return (bytes + AREA_ALIGN - 1) / AREA_ALIGN * AREA_ALIGN;
 }
 
-/* Of the front before the gradients */
+/* Bytes of the front before the gradients */
 static size_t head_bytes(int count, int64_t rows)
 {
     return aligned(((size_t)count * 2 + (size_t)rows) * sizeof(int64_t));
@@ -75,7 +75,7 @@ static size_t gradients_end(const struct row_area *area, const struct area_count
     return gradients_at(area, counts) + (size_t)counts->pushed_floats * sizeof(float);
 }
 
-/* Of what always travels */
+/* The end of what always travels */
 static size_t times_end(const struct row_area *area, const struct area_counts *counts)
 {
     const size_t end = gradients_end(area, counts);

@@ -33,13 +33,13 @@ struct area_slice {
     bool counts;           /* how often each occurs in a batch */
 };
 
-/* Of one ps */
+/* The area that a worker shares with one ps */
 struct row_area {
     int count;
     struct area_slice *slices;
-    int64_t rows, floats; /* that a batch names at most */
-    int64_t counted;      /* of these rows, in slices that count */
-    size_t front, bytes;  /* at most; the back begins at `front`; 0: there are no tables */
+    int64_t rows, floats; /* rows that a batch names at most, and their floats */
+    int64_t counted;      /* how many of these rows lie in slices that count */
+    size_t front, bytes;  /* largest sizes; the back begins at `front`; 0: there are no tables */
 };
 
 /* The slices' memory is the arena's; row_area_add `count` times at most. ERR_INPUT: rows of one
@@ -47,24 +47,24 @@ struct row_area {
 void row_area_open(int count, struct arena *, struct row_area *ret);
 err row_area_add(struct row_area *, const struct area_slice *);
 
-/* What of the front is in use. Sums are over all slices. */
+/* How much of the front is in use. Sums are over all slices. */
 struct area_counts {
     int64_t *pushed, *wanted; /* [count] */
     int64_t pushed_rows, wanted_rows, pushed_floats, wanted_floats;
-    int64_t pushed_counted; /* rows of slices that count */
+    int64_t pushed_counted; /* pushed rows of slices that count */
 };
 void area_counts_open(const struct row_area *, struct arena *, struct area_counts *ret);
 /* After pushed and wanted have been set. */
 void area_counts_sum(const struct row_area *, struct area_counts *);
-void area_counts_clear(const struct row_area *, struct area_counts *); /* none of anything */
+void area_counts_clear(const struct row_area *, struct area_counts *); /* sets all counts to 0 */
 
-/* Memory elsewhere that stands in for a part of the area */
+/* Memory elsewhere that takes the place of a part of the area */
 struct area_patch {
     size_t offset, bytes;
     void *at;
 };
 
-/* Where things lie. */
+/* The places of things in the area. */
 int64_t *area_pushed_ids(const struct row_area *, const struct area_counts *, void *base);
 int64_t *area_wanted_ids(const struct row_area *, const struct area_counts *, void *base);
 float *area_gradients(const struct row_area *, const struct area_counts *, void *base);
@@ -75,8 +75,8 @@ size_t area_front_bytes(const struct row_area *, const struct area_counts *,
 
 /* Writes the counts to the front. */
 void area_write_counts(const struct row_area *, const struct area_counts *, void *base);
-/* Takes them from a front of which `used` bytes came. ERR_PROTOCOL: more rows than there may be, or
- * bytes that are not what so many take; all counts are 0 then. */
+/* Reads the counts from a front of which `used` bytes came. ERR_PROTOCOL: more rows than allowed,
+ * or a number of bytes that does not belong to so many rows; all counts are 0 then. */
 err area_read_counts(const struct row_area *, const void *base, size_t used, bool with_ids,
                      struct area_counts *ret);
 

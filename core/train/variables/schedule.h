@@ -10,7 +10,7 @@
 
 #include "core/base/fields/fields.h"
 
-/* Of any number of steps in a spec: 60 years of 1 step per second. */
+/* The most that a spec may say as a number of steps: 60 years of one step per second. */
 enum { STEPS_MAX = 2000000000 };
 /* A bound that no real rate reaches, so that a rate in wrong units is noticed. */
 enum { RATE_MAX = 1000000 };
@@ -47,9 +47,9 @@ struct duration {
 struct schedule {
     struct object object; /* "constant", "exponential_decay", ... */
     double (*rate)(const void *attributes, int64_t step);
-    struct duration duration; /* what it may count in epochs */
-    /* The same where it is more than one duration; NULL: it is not. steps_per_epoch 0: of a check
-     * alone. Returns whether it counts epochs. */
+    struct duration duration; /* a length that may be given in epochs */
+    /* For a kind with other than one duration; NULL: there is none such. steps_per_epoch 0: only
+     * check. Returns whether it counts epochs. */
     bool (*count_epochs)(void *attributes, double steps_per_epoch);
     /* Do the members fit together? ERR_INPUT, with path before a member's name. May be NULL. */
     err (*check)(const void *attributes, const char *path);
@@ -67,10 +67,10 @@ extern const struct object schedule_spec_object; /* the common part: warmup_step
 /* ERR_INPUT where members of the schedule do not fit together; path: "optimizer.learning_rate". */
 err schedule_check(const struct schedule_spec *, const char *path);
 
-/* Does it count something in epochs? Then it has no rate before schedule_count_epochs. */
+/* Whether it counts something in epochs: then it has no rate before schedule_count_epochs. */
 bool schedule_has_epochs(const struct schedule_spec *);
-/* Each length in epochs becomes one in steps, the nearest and 1 at least. Of all tasks the same,
- * and again where there are other workers. ERR_INPUT: more than STEPS_MAX. */
+/* Converts each length in epochs to steps: the nearest number, at least 1. All tasks compute the
+ * same, and again when the number of workers changes. ERR_INPUT: more than STEPS_MAX. */
 err schedule_count_epochs(struct schedule_spec *, const char *path, double steps_per_epoch);
 
 double schedule_rate(const struct schedule_spec *, int64_t step);

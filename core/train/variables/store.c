@@ -17,7 +17,7 @@ enum {
     THREAD_FLOATS = 1 << 17, /* less is not worth a second thread */
 };
 
-/* What is to be summed: scale * (at[0] + at[1] + ...), each a whole block. */
+/* The sum to apply: scale * (at[0] + at[1] + ...), each a whole block. */
 struct gradients {
     const void *const *at;
     int count;
@@ -130,13 +130,13 @@ void store_close(struct store *store)
     *store = (struct store){0};
 }
 
-/* By what a section is updated; NULL: no optimizer has it, and no slots are its own. */
+/* The updater of a section; NULL: no optimizer has it, and it has no slots. */
 static const struct updater *updater_at(const struct store *store, const struct section *section)
 {
     return section->optimizer == OPTIMIZER_NONE ? NULL : &store->updaters[section->optimizer];
 }
 
-/* Beside the values of its floats: slots, and the average behind them */
+/* Arrays beside the values: slots, and the average after them */
 static int slots_of(const struct store *store, const struct updater *by)
 {
     return by ? by->slot_count + (store->average.decay > 0) : 0;
@@ -186,7 +186,8 @@ void store_begin_averages(struct store *store)
     }
 }
 
-/* The array that has them from this float on, and up to where. */
+/* The array that has the averages from this float on (values where there are none), and where that
+ * ends. */
 static const float *averages_from(const struct store *store, int64_t begin, struct range *ret)
 {
     const struct section *section = section_at(store, section_of(store, begin));
@@ -204,17 +205,17 @@ void store_show_averages(const struct store *store, float *ret)
     }
 }
 
-/* One update: all tiles have this in common. */
+/* What all tiles of an update share. */
 struct application {
     const struct store *store;
     struct gradients sum;
     void *snapshot;              /* or NULL */
-    bool keeps;                  /* what was there */
-    bool was_looked_at;          /* all of the sum is finite */
+    bool keeps;                  /* what it overwrites, so that it can be taken back */
+    bool was_looked_at;          /* all of the sum is known to be finite */
     int64_t begin, end;          /* floats */
     atomic_bool *is_spoiled;     /* some tile's sum is not finite */
-    float rates[OPTIMIZERS_MAX]; /* of each updater */
-    float average_share;         /* of values in averages */
+    float rates[OPTIMIZERS_MAX]; /* the rate of each updater */
+    float average_share;         /* by which averages move towards values */
     /* of each updater's rule */
     _Alignas(max_align_t) unsigned char constants[OPTIMIZERS_MAX][CONSTANTS_BYTES_MAX];
 };
@@ -231,8 +232,8 @@ static void keep(const struct store *store, const struct updater *by, int64_t be
                                      store_array(store, i) + begin, n);
 }
 
-/* The same as kernels sum what is of one kind: `first` is of floats, the others of another number.
- */
+/* Sums as the kernels do for arrays of one kind: `first` has floats, the others numbers of another
+ * type. */
 static void sum_behind(const struct store *store, const float *first, const void *const sources[],
                        int count, float *ret, int64_t n)
 {
@@ -271,8 +272,8 @@ static void sum_tile(const struct store *store, const struct gradients *sum, int
     }
 }
 
-/* The gradient of floats begin .. begin + n - 1, in memory that nobody else writes: what is looked
- * at is what is applied, also where a worker writes to its window now. */
+/* The gradient of floats begin .. begin + n - 1, in memory that nobody else writes: so what was
+ * checked is what is applied, even if a worker writes to its window meanwhile. */
 static const float *tile_gradient(const struct application *a, int64_t begin, int64_t n,
                                   float *scratch)
 {
@@ -284,7 +285,7 @@ static const float *tile_gradient(const struct application *a, int64_t begin, in
     return scratch;
 }
 
-/* scratch: of as many floats, whose content is lost. */
+/* scratch: room for as many floats; its content is lost. */
 static void show(const struct store *store, void *snapshot, int64_t begin, int64_t n,
                  float *scratch)
 {
@@ -294,7 +295,7 @@ static void show(const struct store *store, void *snapshot, int64_t begin, int64
         kernels->copy(store->device, (float *)snapshot + begin, values, n);
         return;
     }
-    kernels->fill(store->device, scratch, 0.0f, n); /* nothing is owed */
+    kernels->fill(store->device, scratch, 0.0f, n); /* no residual */
     kernels->round_off(store->device, (uint16_t *)snapshot + begin, scratch, values, store->shown,
                        n);
 }
@@ -306,7 +307,7 @@ static void move_some(struct device *d, float *at, float share, const float *tow
     d->kernels->axpy(d, at, share, towards, n);
 }
 
-/* Floats of one section, with their gradients; NULL: they stay as they are. */
+/* Updates floats of one section by their gradients; NULL: they stay as they are. */
 static void update_some(const struct application *a, const struct section *section, int64_t begin,
                         int64_t n, const float *gradient)
 {
@@ -331,7 +332,8 @@ static void update_some(const struct application *a, const struct section *secti
         move_some(store->device, average + begin, a->average_share, store->values + begin, n);
 }
 
-/* Behind them lies what is frozen, of which a window may hold anything. */
+/* The floats at the front that have gradients; a window may hold anything for the frozen ones after
+ * them. */
 static int64_t moved_floats(const struct store *store)
 {
     return sections_moved(store->sections, store->section_count, store->floats);
@@ -343,8 +345,8 @@ static int64_t count_moved(const struct store *store, int64_t begin, int64_t n)
     return left < 0 ? 0 : left < n ? left : n;
 }
 
-/* A sum is looked at while it is in the first cache. No number makes up for one that is not finite,
- * so all of them were where the sum is. */
+/* A sum is checked while it is in the first cache. If a gradient is not finite, neither is the sum,
+ * so checking the sum is enough. */
 static void apply_tile(const struct application *a, int64_t begin, int64_t n, float *scratch)
 {
     const struct store *store = a->store;
@@ -374,22 +376,23 @@ static void apply_part(const void *arguments, int64_t begin, int64_t end)
         apply_tile(a, at, last - at < TILE_FLOATS ? last - at : TILE_FLOATS, scratch);
 }
 
-/* A sum that is finite where its only source is: nothing makes it larger. */
+/* Whether the sum is finite if its only source is: the scale does not enlarge it. */
 static bool is_no_larger(const struct application *a)
 {
     const struct gradients *sum = &a->sum;
     return sum->count == 1 && sum->scale <= 1 && a->store->number == NUMBER_FLOAT32;
 }
 
-/* Where kernels run by themselves: in their order. Each look is waited for, so there is one, where
- * that can be, before anything advances, or none, where somebody else has looked. */
+/* On a device whose kernels run beside the host: queues the tiles in order. Each check has to be
+ * waited for, so there is at most one, before anything advances if possible, or none, where
+ * somebody else has checked. */
 static void apply_queued(struct application *a)
 {
     const struct store *store = a->store;
     struct device *d = store->device;
     const int64_t tile = tile_floats(d, store->floats), last = store->floats;
     const struct finite_floats known = d->finite;
-    d->finite = (struct finite_floats){0}; /* once: these gradients give way to the next */
+    d->finite = (struct finite_floats){0}; /* valid once: the next gradients replace these */
     if (is_no_larger(a)) {
         a->was_looked_at = (known.at == a->sum.at[0] && known.count >= moved_floats(store)) ||
                            d->kernels->all_finite(d, a->sum.at[0], moved_floats(store));
@@ -465,7 +468,7 @@ err store_apply(struct store *store, const void *const gradients[], int count, f
     return OK;
 }
 
-/* Gradients that are summed ahead of an update: all tiles have this in common. */
+/* What all tiles share when gradients are summed ahead of an update. */
 struct folding {
     const struct store *store;
     struct gradients more;
@@ -514,7 +517,7 @@ static err open_kept(struct store *store)
     return OK;
 }
 
-/* Ranges that meet become one. */
+/* Ranges that touch are joined. */
 static void note_advanced(struct store *store, struct range range)
 {
     struct range *const at = store->advanced;
@@ -547,7 +550,7 @@ err store_advance(struct store *store, const void *const gradients[], int count,
     assert(range.begin % LAYOUT_ALIGN == 0 && range.end % LAYOUT_ALIGN == 0);
     assert(!store->device->is_separate);
     TRY(open_kept(store));
-    note_advanced(store, range); /* also what is to be taken back */
+    note_advanced(store, range); /* also the floats that will be taken back */
     return apply(store, &application, step, range);
 }
 

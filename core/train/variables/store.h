@@ -5,14 +5,14 @@
 #include "core/base/range.h"
 #include "core/train/variables/optimizer_list.h"
 
-/* One of the optimizers, as it is set */
+/* One of the optimizers, as the run uses it */
 struct updater {
     const struct optimizer *optimizer;
     const void *attributes;
     const struct schedule_spec *learning_rate;
-    int form, slot_count; /* of its rule; the average is the slot behind them */
+    int form, slot_count; /* of its rule; the average is the slot after them */
     int first_power;
-    double decay; /* of a table: rate of its weight decay */
+    double decay; /* of a table: the rate of its weight decay */
 };
 
 enum { ADVANCED_MAX = 64 };
@@ -37,30 +37,32 @@ struct store {
     /* Of gradients, and of snapshots; float32 where the owner sets nothing else */
     enum number number, shown;
     uint64_t version;                    /* updates applied */
-    struct range advanced[ADVANCED_MAX]; /* of the next version already; in order, apart */
+    struct range advanced[ADVANCED_MAX]; /* ranges that have the values of the next version already;
+                                            ascending, apart from each other */
     int advanced_count;
-    float *sum; /* of gradients that were folded; NULL until the first */
+    float *sum; /* sum of the gradients that were folded; NULL until the first */
     bool has_sum;
-    float
-        *kept[1 + BLOCK_SLOTS_MAX]; /* what those values and slots were; NULL until one advances */
+    float *kept[1 + BLOCK_SLOTS_MAX]; /* the earlier values and slots of these ranges; NULL until
+                                         one advances */
 };
 
 /* sections: of a block that is updated by several; borrowed. values: the caller's memory of the
  * device, of at least floats floats, zeroed, aligned to 64, outlives the store. */
 err store_open(const struct optimizers *, const struct section *, int section_count,
                struct device *, int64_t floats, float *values, struct store *ret);
-/* Where the run stands for one of the updaters, before an update at this global step. */
+/* The juncture of one of the updaters before an update at this global step. */
 struct juncture store_juncture(const struct store *, int updater, int64_t step);
-/* What that takes of the device beside slots; nothing where updates run in the first caches. */
+/* The bytes of the device that a store takes beside slots; none where updates run in the first
+ * caches. */
 size_t store_scratch_bytes(const struct device *, int64_t floats);
-/* Array 0 are the values, array 1 + i is slot i. */
+/* Array 0 has the values, array 1 + i slot i. */
 float *store_array(const struct store *, int array);
 void store_close(struct store *);
 void store_reset(
     struct store *); /* slots and powers to their initial values, version 0; values stay */
-void store_begin_averages(struct store *); /* at the values; nothing where there are none */
-/* The whole block to ret, of the device, as who evaluates wants it: averages, and the values of
- * which there are none. */
+void store_begin_averages(struct store *); /* as the values; nothing where there are none */
+/* Copies the whole block to ret, on the device, as an evaluation wants it: averages, and values
+ * where there are none. */
 void store_show_averages(const struct store *, float *ret);
 
 /* One update with scale * (gradients[0] + gradients[1] + ...), summed in this order, behind those
@@ -72,23 +74,23 @@ void store_show_averages(const struct store *, float *ret);
 err store_apply(struct store *store, const void *const gradients[], int count, float scale,
                 int64_t step, void *snapshot);
 
-/* These gradients need not be there any more: store_apply of those that are left does what it would
- * do with all, these first. Takes as much memory as values the first time; ERR_MEMORY: nothing has
- * changed; ERR_NUMBER: their sum is not finite, and is none any more. Of a device that has no
- * memory of its own. */
+/* Adds gradients to a sum beside the store: the next store_apply, with the gradients that are left,
+ * does what it would do with all, these first. Takes as much memory as values the first time;
+ * ERR_MEMORY: nothing has changed; ERR_NUMBER: their sum is not finite, and is dropped. Only on a
+ * device without memory of its own. */
 err store_fold(struct store *, const void *const gradients[], int count);
-void store_unfold(struct store *); /* there are no such gradients */
+void store_unfold(struct store *); /* drops folded gradients */
 
-/* Of the update that store_apply would do with the same arguments, what concerns these floats, none
- * of which has advanced: store_apply does the rest then, and looks at the rest of the gradients
- * only. There are at most ADVANCED_MAX ranges apart from each other. Takes as much memory as values
- * and slots the first time; ERR_MEMORY: nothing has changed; ERR_NUMBER: as there, until it is
- * taken back. Of a device that has no memory of its own. */
+/* Does the part of an update that concerns these floats, none of which has advanced: store_apply,
+ * with the same arguments, does the rest then, and checks only the rest of the gradients. At most
+ * ADVANCED_MAX ranges may be apart from each other. Takes as much memory as values and slots the
+ * first time; ERR_MEMORY: nothing has changed; ERR_NUMBER: as in store_apply, until it is taken
+ * back. Only on a device without memory of its own. */
 err store_advance(struct store *, const void *const gradients[], int count, float scale,
                   int64_t step, struct range, void *snapshot);
-/* Values and slots are those of the version again, and the snapshot as well. */
+/* Takes back what has advanced: values, slots and the snapshot are those of the version again. */
 void store_take_back(struct store *, void *snapshot);
-/* All values to a snapshot. */
+/* Copies all values to a snapshot. */
 void store_show(const struct store *, void *snapshot);
 
 #endif

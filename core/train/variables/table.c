@@ -24,13 +24,14 @@
 enum {
     REGION_BYTES = 2 << 20, /* a huge page */
     REGIONS_ADVISED = 64,
-    REGION_PART = 4,       /* of its rows, one in so many is made when it becomes one */
-    REGION_HUGE = 1 << 30, /* added to the count of its rows then */
+    REGION_PART = 4, /* one in so many of its rows is made when the region becomes a huge page */
+    REGION_HUGE = 1 << 30, /* added to the region's count of rows then */
     ROWS_AHEAD = 32,       /* of values */
     BITS_AHEAD = 2 * ROWS_AHEAD,
-    FETCHED_MAX = 128, /* floats of a row; a long one is fetched by the processor itself */
+    FETCHED_MAX = 128, /* floats of a row that are prefetched; the processor prefetches the rest of
+                          a long row itself */
     LINE_FLOATS = 16,
-    SECOND_CACHE = 2, /* of a prefetch: it has room for more lines on their way than the first */
+    SECOND_CACHE = 2, /* of a prefetch: has room for more lines under way than the first cache */
     WORD_ROWS = 64,
     SAVED_AT_ONCE = 1 << 14,     /* floats */
     THREAD_FLOATS = 1 << 15,     /* less is not worth a second thread */
@@ -40,26 +41,26 @@ enum {
 
 struct table {
     struct table_description is;
-    struct growing *growing; /* has all that follows, where it is not NULL */
+    struct growing *growing; /* the table, if it grows; NULL: all that follows */
     struct updater by;
     struct device *device;
     int64_t width;
     int array_count;
     float *arrays[1 + SLOTS_MAX]; /* [length, width]: values, slots */
     _Atomic uint64_t *bits;       /* [length]: which rows are made */
-    _Atomic uint64_t *full;       /* a bit for each of those words: all of its rows are made */
-    _Atomic int32_t *regions;     /* of the arrays: how many rows are made */
+    _Atomic uint64_t *full;       /* a bit for each word of `bits`: all of its rows are made */
+    _Atomic int32_t *regions;     /* [regions of the arrays] how many of their rows are made */
     int64_t region_count;
     _Atomic int64_t made;
-    atomic_int ripe;    /* regions that are to become huge pages */
+    atomic_int ripe;    /* regions that have enough rows to become huge pages */
     int64_t last_grown; /* region */
-    char *memory;       /* of all this */
+    char *memory;       /* the mapping that all of this lies in */
     size_t bytes;
 
     struct aside aside; /* rows as they were when a save began */
     struct changes changes;
 
-    /* Where all rows have a penalty: of some of them, gradients, and which they are */
+    /* With a penalty on all rows: gradients of some rows, and which rows these are */
     float *penalized;
     int64_t *penalized_rows;
 };
@@ -71,7 +72,7 @@ static size_t region_bytes(size_t bytes)
     return (bytes + REGION_BYTES - 1) / REGION_BYTES * REGION_BYTES;
 }
 
-/* One piece, whose regions begin where huge pages may. */
+/* Maps one piece, whose regions begin where huge pages may. */
 static err map(struct table *t)
 {
     const size_t floats = (size_t)t->is.length * (size_t)t->width;
@@ -113,7 +114,7 @@ struct table_description table_describe(const struct slice *slice, const struct 
     };
 }
 
-/* What an initializer refuses, it refuses of every element. */
+/* An initializer that refuses a shape refuses it for every element. */
 static err check(const struct table_description *is)
 {
     const struct initial one = {.shape = &is->shape, .key = is->key, .count = 1};
@@ -199,15 +200,15 @@ static bool has_bit(const _Atomic uint64_t *bits, int64_t i)
     return word >> (i % WORD_ROWS) & 1;
 }
 
-/* Returns the word. */
+/* Returns the word after the change. */
 static uint64_t set_bit(_Atomic uint64_t *bits, int64_t i)
 {
     const uint64_t bit = UINT64_C(1) << (i % WORD_ROWS);
     return atomic_fetch_or_explicit(&bits[i / WORD_ROWS], bit, memory_order_relaxed) | bit;
 }
 
-/* Words that are full stay in the caches: of most rows of an old table their own bit is a line
- * more from memory. */
+/* Words that are full stay in the caches: for most rows of an old table a look at their own bit
+ * would take one more line from memory. */
 static bool is_made(const struct table *t, int64_t row)
 {
     return has_bit(t->full, row / WORD_ROWS) || has_bit(t->bits, row);
@@ -222,7 +223,7 @@ static void initial_stretch(const struct table *t, int64_t id, int64_t count, fl
     (void)e;
 }
 
-/* As the whole variable has them, in the order of its ids */
+/* The initial values that the whole variable would have there, in the order of its ids */
 static void initial_values(const struct table *t, int64_t row, int64_t count, float *ret)
 {
     const int64_t first = t->is.start + row, at_once = t->is.mod ? 1 : count;
@@ -240,7 +241,7 @@ static void initial_array(const struct table *t, int array, int64_t row, int64_t
     for (int64_t i = 0; i < count * t->width; i++) ret[i] = initial;
 }
 
-/* Made rows of a region that are worth a huge page */
+/* How many made rows of a region are worth a huge page */
 static int32_t enough_rows(const struct table *t)
 {
     const size_t rows = REGION_BYTES / REGION_PART / row_bytes(t, 1);
@@ -264,7 +265,7 @@ static void make_row(struct table *t, int64_t row, int except)
     count_made(t, row);
 }
 
-/* Linux may be asked for so many regions at once only, or it would keep too many pieces apart. */
+/* Linux takes only so many regions at once, or it would keep too many mappings apart. */
 static void collapse(struct table *t, int64_t region)
 {
     const int64_t first = region / REGIONS_ADVISED * REGIONS_ADVISED;
@@ -277,8 +278,8 @@ static void collapse(struct table *t, int64_t region)
     }
 }
 
-/* A huge page where there are many small ones, at most one region in a call: it is copied. Where
- * Linux refuses, it stays as it is. */
+/* Replaces the small pages of a region by a huge one, at most one region in a call, as it is
+ * copied. Where Linux refuses, the region stays as it is. */
 static void grow_pages(struct table *t)
 {
     if (t->ripe == 0) return;
@@ -298,10 +299,10 @@ static void grow_pages(struct table *t)
 struct reading {
     struct table *table;
     const int64_t *rows;
-    float *ret; /* NULL: they are made only */
+    float *ret; /* NULL: rows are only made */
 };
 
-/* Inlined always: to the compiler they are functions that do nothing, and their calls go. */
+/* Always inlined: the compiler takes them for functions without effect, and drops calls of them. */
 static inline __attribute__((always_inline)) void fetch_bits(const struct reading *r, int64_t i)
 {
     const struct table *t = r->table;
@@ -355,7 +356,7 @@ bool table_has(const struct table *t, const int64_t *rows, int64_t count)
 
 /* ---- while a checkpoint reads ---- */
 
-/* A row that was never made is what it would have been. */
+/* A row that was never made is saved with the values it would have. */
 static void set_row_aside(struct table *t, int64_t row)
 {
     float *record = aside_add(&t->aside, row, t->width * t->array_count);
@@ -366,7 +367,7 @@ static void set_row_aside(struct table *t, int64_t row)
             initial_array(t, i, row, 1, record);
 }
 
-/* rows NULL: all of the slice */
+/* rows NULL: all rows of the slice */
 static void set_aside(struct table *t, const int64_t *rows, int64_t count)
 {
     for (int64_t i = 0; aside_is_on(&t->aside) && i < count; i++)
@@ -389,7 +390,7 @@ static void read_aside(struct table *t, int64_t row, int64_t at, float *const re
     aside_free(&t->aside, record);
 }
 
-/* The first of them is at `at` of ret. */
+/* Row `first` goes to place `at` of ret. */
 static void read_saved(struct table *t, int64_t first, int64_t count, int64_t at,
                        float *const ret[])
 {
@@ -399,7 +400,7 @@ static void read_saved(struct table *t, int64_t first, int64_t count, int64_t at
     aside_has_read(&t->aside, row + count);
 }
 
-/* A part at a time, so that whoever changes rows waits for no more than that. */
+/* Reads a part at a time, so that whoever changes rows waits for no more than that. */
 err table_save_read(struct table *t, int64_t first, int64_t count, float *const ret[])
 {
     const int64_t most = SAVED_AT_ONCE / t->width + 1;
@@ -458,7 +459,8 @@ static struct changes *changes_of(struct table *t)
     return t->growing ? growing_changes(t->growing) : &t->changes;
 }
 
-/* As an optimizer that sweeps does, and a penalty on all of them */
+/* Whether an update changes all rows, as with an optimizer that sweeps, or a penalty on all of them
+ */
 static bool changes_all_rows(const struct table *t)
 {
     return t->by.optimizer->sweeps || t->penalized;
@@ -528,7 +530,8 @@ static err check_finite(const struct table *t, const int64_t *rows, int64_t coun
                 (long long)table_id(t, rows[i / t->width]));
 }
 
-/* Gradients of the penalty, and of those that came the ones from *next on that are these rows' */
+/* The gradients of the penalty for these rows, to which pushed gradients of the same rows are
+ * added, from *next on */
 static void penalize(struct table *t, const struct row_update *came, int64_t first, int64_t count,
                      int64_t *next)
 {
@@ -542,7 +545,7 @@ static void penalize(struct table *t, const struct row_update *came, int64_t fir
                                    (float)penalty->l1, (float)(2 * penalty->l2), count * t->width);
 }
 
-/* Each row has a gradient then. */
+/* With a penalty each row has a gradient. */
 static void update_penalized(struct table *t, const struct row_update *came)
 {
     const int64_t at_once = penalized_at_once(t);
@@ -601,7 +604,7 @@ err table_apply(struct table *t, const int64_t *rows, int64_t count, const float
 
 /* ---- stretches ---- */
 
-/* Where rows end that are made as the first of them is, or not made */
+/* Where the run of rows ends that are all made, or all not made, like the first of them */
 static int64_t run_end(const struct table *t, int64_t row, int64_t end)
 {
     const bool first = is_made(t, row);

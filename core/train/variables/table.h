@@ -19,7 +19,7 @@ struct table_description {
     const char *name;                      /* of the variable; borrowed */
     struct shape shape;                    /* of the whole variable: [rows, width] */
     int64_t start, length;                 /* the rows that are here; length 0 is fine */
-    const struct initializer *initializer; /* not one that is_whole */
+    const struct initializer *initializer; /* not one that needs the whole variable (is_whole) */
     const void *initializer_attributes;    /* borrowed */
     uint64_t key;                /* of the variable's initial values: random_key(seed, name) */
     const struct growth *growth; /* NULL: it does not grow; else rows are keys then (growing/keys.h)
@@ -28,7 +28,7 @@ struct table_description {
     struct regularizer penalty;  /* on all rows */
 };
 
-/* Of a slice; borrows what both name. */
+/* Describes a slice; borrows what both arguments point to. */
 struct table_description table_describe(const struct slice *, const struct table_spec *);
 
 struct table;
@@ -42,12 +42,12 @@ err table_open(const struct table_description *, const struct updater *, struct 
 void table_close(struct table *);                    /* NULL is fine */
 struct growing *table_growing(const struct table *); /* NULL: it does not grow */
 
-/* Whether all of the rows are here, ascending, each once: what stands between a peer's message and
- * memory. No other function looks. */
+/* Whether all of these rows are in the slice, ascending, each once: the only check between a peer's
+ * message and memory. */
 bool table_has(const struct table *, const int64_t *rows, int64_t count);
-/* ret: [count, width]. Makes them. */
+/* Reads rows, making those that are not made yet. ret: [count, width]. */
 void table_gather(struct table *, const int64_t *rows, int64_t count, float *ret);
-/* The same for who does not train: zeros where a table that grows has no row. */
+/* As table_gather, for callers that do not train: zeros where a table that grows has no row. */
 void table_gather_made(struct table *, const int64_t *rows, int64_t count, float *ret);
 /* One update; gradients: [count, width]. An optimizer that sweeps, or a penalty, changes all rows
  * of the slice, also with count 0. times: how often each row occurred, for a table that grows by
@@ -68,13 +68,13 @@ struct row_gradients {
  * have room for the sum of all counts. Returns how many there are. */
 int64_t table_sum(const struct row_gradients *, int count, int64_t width, float scale,
                   int64_t *ret_rows, float *ret_gradients);
-/* Of one of them; what a worker says is in memory that it may still write. NULL: 1. */
+/* times[i], at least 1; a worker may still write the memory that it is in. NULL: 1. */
 static inline int64_t row_times(const int64_t *times, int64_t i)
 {
     const int64_t said = times ? times[i] : 1;
     return said < 1 ? 1 : said < SIGHTS_MAX ? said : SIGHTS_MAX;
 }
-/* Of the same rows how often they occurred in all. */
+/* The sums of how often the rows occurred, for the same rows. */
 void table_sum_times(const struct row_gradients *, int count, int64_t *ret);
 
 /* What follows is for tables that do not grow; for others there is growing/growing.h.
@@ -96,12 +96,12 @@ err table_save_read(struct table *, int64_t first, int64_t count, float *const r
 void table_save_over(struct table *);
 void table_save_end(struct table *); /* nothing begun is fine */
 
-/* Which rows change is noted from now on, as if none had before: as many as take up to bytes_max.
- */
+/* Notes from now on which rows change, beginning with none: as many as take up to bytes_max. */
 void table_note_changes(struct table *, int64_t bytes_max);
-/* Those that have, as who does not train sees them now, by the ids that people know: of a table
- * that grows zeros for those that went. They are noted anew. ERR_INPUT: it is not known which, as
- * nothing was noted, or too many have. Freed by table_changes_free. */
+/* The rows that have changed, as a caller that does not train sees them now, by the ids of the
+ * data: for a table that grows, zeros for rows that were evicted. The notes begin anew. ERR_INPUT:
+ * it is not known which rows changed, as nothing was noted, or too many have. Freed by
+ * table_changes_free. */
 struct table_changes {
     int64_t count;
     int64_t *ids; /* [count] each once, in no order */
@@ -111,7 +111,7 @@ err table_take_changes(struct table *, struct table_changes *ret);
 void table_changes_free(struct table_changes *); /* a zeroed one is fine */
 
 int64_t table_made(const struct table *);  /* rows */
-int64_t table_bytes(const struct table *); /* of values and slots of these; with their index */
-int64_t table_id(const struct table *, int64_t row); /* by which people know it */
+int64_t table_bytes(const struct table *); /* bytes of their values and slots, with their index */
+int64_t table_id(const struct table *, int64_t row); /* the row's id in the data */
 
 #endif

@@ -5,7 +5,7 @@
 #include "core/train/variables/layout.h"
 #include "core/train/variables/table.h"
 
-/* INT64_MAX: all are through */
+/* The lowest row that is next in any of the lists; INT64_MAX: all lists are done */
 static int64_t lowest(const struct row_gradients *of, int count, const int64_t *next)
 {
     int64_t row = INT64_MAX;

@@ -42,7 +42,7 @@ const char *bundle_dtype_name(int dtype)
     return dtype > 0 && dtype < TYPES ? types[dtype].name : "unknown type";
 }
 
-/* Without the axes of 0, which would hide that the others are too long. */
+/* Skips axes of length 0, which would hide that the product of the others is too large. */
 int64_t bundle_count(const struct bundle_shape *shape)
 {
     int64_t count = 1;

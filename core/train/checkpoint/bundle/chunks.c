@@ -12,14 +12,14 @@ struct chunks {
     int64_t offset, bytes, chunk_bytes, chunk_count;
     uint8_t *ring;
     int64_t ring_chunks;
-    int64_t next; /* chunk to be given; who takes has the one before it */
+    int64_t next; /* the next chunk to be given; the caller has the one before it */
 
     bool has_thread;
     pthread_t thread;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects what follows */
     pthread_cond_t changed;
     int64_t filled, taken;
-    bool is_over; /* nobody takes any more */
+    bool is_over; /* no more chunks are wanted */
     err failed;
     char why[ERROR_TEXT_MAX];
 };
@@ -118,7 +118,7 @@ void chunks_close(struct chunks *c)
     free(c);
 }
 
-/* Gives back the chunk before. */
+/* Gives back the chunk that the caller had. */
 static err wait_for_chunk(struct chunks *c)
 {
     pthread_mutex_lock(&c->lock);

@@ -18,8 +18,8 @@
 #include "core/base/log.h"
 
 enum {
-    CALL_BYTES_MAX = 1 << 30, /* of one system call */
-    NAME_TRIES_MAX = 16,      /* temporary names that were taken */
+    CALL_BYTES_MAX = 1 << 30, /* bytes of one system call */
+    NAME_TRIES_MAX = 16,      /* attempts at a temporary name that nobody has */
     PICKED_BYTES = 32 << 10,
     JOINED_BYTES = 1 << 20,
     REPLACE_TRIES = 8,
@@ -55,7 +55,7 @@ err file_reader_open(const char *path, struct file_reader *ret)
     return OK;
 }
 
-/* A call may give less than asked. Of what is picked here and there nothing is read ahead. */
+/* A call may give less than asked. Files that are picked from are not read ahead. */
 err file_reader_read(const struct file_reader *s, int64_t offset, void *ret, size_t bytes)
 {
     uint8_t *to = ret;
@@ -261,7 +261,7 @@ static err write_out(struct output *o, const void *bytes, size_t count)
     return output_publish(o);
 }
 
-/* ret_is_gone: somebody has removed it while it had no name yet. */
+/* ret_is_gone: somebody removed the temporary file before it got its name. */
 static err try_to_replace(const char *path, const void *bytes, size_t count, bool *ret_is_gone)
 {
     struct output output = {0};
@@ -275,7 +275,8 @@ static err try_to_replace(const char *path, const void *bytes, size_t count, boo
     return e;
 }
 
-/* Where another one has just come to lead it sweeps the folder of what seems left over. */
+/* A task that has just become chief may sweep the folder of what seems left over, a file without
+ * its name too: then it is written again. */
 err output_replace(const char *path, const void *bytes, size_t count)
 {
     bool is_gone = true;
@@ -300,7 +301,8 @@ err bundle_rename(const char *from, const char *to)
     return fail(ERR_IO, "%s: cannot become %s: %s", from, to, strerror(errno));
 }
 
-/* Where there are no links either, as on some file systems of a person's disks, a look must do. */
+/* For file systems that have no links either, as on some personal disks: looks first, then renames.
+ */
 static int rename_after_look(const char *from, const char *to)
 {
     struct stat status;
@@ -309,7 +311,8 @@ static int rename_after_look(const char *from, const char *to)
     return -1;
 }
 
-/* A server whose answer was lost is asked twice, and says the second time that it is there. */
+/* A server whose answer was lost is asked again, and then says that the name is there: it may be
+ * this file's. */
 static bool is_linked(const char *from, const char *to)
 {
     struct file_id id;

@@ -19,7 +19,7 @@ struct file_reader {
     const char *path;  /* borrowed */
     struct file *file; /* NULL: none is open */
     int64_t bytes;     /* when it was opened */
-    int64_t until;     /* who reads on ends there; 0: with the file */
+    int64_t until;     /* a sequential reader ends here; 0: at the end of the file */
 };
 
 /* Regular files only. What a person can mend (an absent file) is ERR_INPUT. */
@@ -32,8 +32,8 @@ err bundle_file_load(const char *path, size_t bytes_max, uint8_t **ret, size_t *
 
 /* ---- writing ---- */
 
-/* Zeroed: none. Behind a URL there is no temporary name: the file is there from output_publish on.
- */
+/* An output file; zeroed: none. Behind a URL there is no temporary name: the file exists from
+ * output_publish on. */
 struct output {
     char *path, *temporary; /* NULL where nothing of that name is left to remove */
     int file;
@@ -45,27 +45,28 @@ struct output {
 /* A new file beside `beside`, to be called path later. */
 err output_open(const char *path, const char *beside, struct output *ret);
 err output_write(struct output *, const void *, size_t bytes);
-/* Beyond what was written so far too; output_join once all is there up to `end`. */
+/* Writes at any offset, also beyond what was written so far; output_join follows once all is there
+ * up to `end`. */
 err output_write_at(struct output *, int64_t offset, const void *, size_t bytes);
 err output_join(struct output *, int64_t end);
 err output_sync(struct output *); /* what was written is on the disk; closes the file */
 err output_publish(struct output *);
-/* As bundle_rename_new. Behind a URL it replaces what is there. */
+/* Gives the file its name, as bundle_rename_new. Behind a URL it replaces what is there. */
 err output_publish_new(struct output *, bool *ret_is_taken);
-void output_drop(struct output *); /* and removes what was not published */
-/* By a new file beside it, which is synced: readers find the old one or the new one. Once renamed
- * it counts: that the folder cannot be synced is only logged. */
+void output_drop(struct output *); /* also removes a file that was not published */
+/* Replaces a file by a new one beside it, which is synced first: readers find the old one or the
+ * new one. Once it is renamed, a folder that cannot be synced is only logged. */
 err output_replace(const char *path, const void *, size_t bytes);
 
-/* A piece of a file that comes in several, each on the disk when this returns; made where it is
- * absent. ERR_INPUT behind a URL. */
+/* Writes a piece of a file that comes in several, each on the disk when this returns; makes the
+ * file where it is absent. ERR_INPUT behind a URL. */
 err bundle_file_piece(const char *path, int64_t offset, const void *, size_t bytes);
 
 /* An absent file is no error. */
 err bundle_unlink(const char *path);
 err bundle_rename(const char *from, const char *to);
-/* To a name that nothing has, on this host's file systems; else a failure, and it stays as it was.
- */
+/* Renames to a name that is free, on this host's file systems; otherwise fails, and the file stays
+ * as it was. */
 err bundle_rename_new(const char *from, const char *to, bool *ret_is_taken);
 
 #endif

@@ -9,7 +9,7 @@
 #include "core/train/checkpoint/bundle/ordered.h"
 #include "core/train/checkpoint/bundle/sorted.h"
 
-/* At most: a record takes far more memory than the bytes that it may be made of in a file. */
+/* Limits, as a record takes far more memory than the bytes of a file that it may be made from. */
 enum { RECORDS_ROOM_MIN = 64, RECORDS_MAX = 1 << 21 };
 
 static err no_memory(void)
@@ -88,7 +88,7 @@ err index_add(struct index *index, struct view key, const struct record *record,
     return OK;
 }
 
-/* A zero first, which no name has, so that slices sort before names. */
+/* The key begins with a zero, which no name has, so that slices sort before names. */
 void index_slice_key(struct buffer *b, const char *name, int rank, const struct bundle_box *box)
 {
     buffer_ordered_unsigned(b, 0);
@@ -143,7 +143,7 @@ static bool has_same_shape(const struct record *a, const struct record *b)
            memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim) == 0;
 }
 
-/* Of two records of one key: ERR_INPUT unless both are slices of one tensor. */
+/* For two records of one key: ERR_INPUT unless both are slices of one tensor. */
 static err check_same(const struct index *index, const struct record *a, const struct record *b)
 {
     char text[KEY_TEXT_MAX];
@@ -230,8 +230,8 @@ err index_save(const struct index *index, const char *path, const char *beside, 
     return e;
 }
 
-/* A name is text; of a slice's key only what leads to it is looked at: it is compared as a whole
- * with the one that its tensor asks for. */
+/* A name must be text; a slice's key is only checked as far as its name, since it is compared as a
+ * whole with the key that its tensor asks for. */
 static err check_key(const struct index *index, struct view key)
 {
     const bool is_slice = key.at[0] == 0;

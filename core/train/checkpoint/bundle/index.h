@@ -15,7 +15,7 @@ enum { LENGTH_WHOLE = -1 };
 /* TensorFlow's BundleEntryProto. */
 struct record {
     size_t key, key_bytes; /* offset in the index' keys, where a zero byte follows */
-    int order;             /* of arrival */
+    int order;             /* number in the order of arrival */
     int dtype, shard;
     struct bundle_shape shape;
     int64_t offset, bytes;
@@ -44,15 +44,15 @@ const char *index_key_text(const struct index *, const struct record *, char ret
 err index_add(struct index *, struct view key, const struct record *, const struct bundle_box *);
 /* The key of a slice as stored. */
 void index_slice_key(struct buffer *, const char *name, int rank, const struct bundle_box *);
-/* Of a sorted index; NULL: none. */
+/* Finds a record of a sorted index; NULL: there is none. */
 const struct record *index_find(const struct index *, struct view key);
 
 /* Sorts; records of one name that come several times are joined where all are slices of one tensor,
  * else ERR_INPUT. `where` begins the message. */
 err index_join(struct index *, const char *where);
-/* The file's bytes, dropped by the caller. The index is sorted. */
+/* Makes the bytes of the file, for the caller to drop. The index must be sorted. */
 err index_write(const struct index *, struct buffer *ret);
-/* Of a file. What is written in one record is checked here, what belongs together is not. */
+/* Reads a file. Each record is checked by itself, but not whether records fit together. */
 err index_read(const char *path, struct index *ret);
 
 /* ---- messages.c ---- */
@@ -61,7 +61,7 @@ void index_put_header(struct buffer *, int shards);
 void index_put_record(struct buffer *, const struct index *, const struct record *);
 /* ERR_INPUT without the name of the file. */
 err index_get_header(struct view, int *ret_shards);
-/* Slices go to the end of the index'. */
+/* Slices are appended to those of the index. */
 err index_get_record(struct view, struct index *, struct record *ret);
 err index_add_slice(struct index *, const struct bundle_box *);
 

@@ -98,7 +98,7 @@ static err copy_by_url(const char *from, const char *to)
     return e;
 }
 
-/* What lies there is of another life of this name. */
+/* Replaces what is there: it is of an earlier incarnation that used this name. */
 static err link_file(const char *from, const char *to)
 {
     if (path_is_url(to) || path_is_url(from)) return copy_by_url(from, to);

@@ -19,10 +19,10 @@
 /* A data file and what it will be called. */
 struct move {
     char *from, *to;
-    struct file_id id; /* of one on this host, once it is called so */
+    struct file_id id; /* of a file on this host, once it has that name */
 };
 
-/* What is on its way; everything in it but shards and prefix is owned. */
+/* The merge under way; everything in it but shards and prefix is owned. */
 struct merge {
     const char *const *shards;
     int shard_count;
@@ -115,7 +115,8 @@ static err find_index(const char *path, bool *ret_is_there)
     return OK;
 }
 
-/* This one may have been suspended for long: what has these names is another's then, and stays. */
+/* This process may have been suspended for long: files that have these names now are another
+ * chief's, and stay. */
 static err find_other(const struct merge *m)
 {
     bool is_there;
@@ -123,7 +124,7 @@ static err find_other(const struct merge *m)
     return is_there ? fail(ERR_PEER, "%s was made by another one meanwhile", m->index_path) : OK;
 }
 
-/* What has its name by now may be another one's. */
+/* A file that has the name by now may be another chief's. */
 static void move_back(const struct move *move)
 {
     const bool is_ours = path_is_url(move->to) || file_id_is_at(move->to, &move->id);

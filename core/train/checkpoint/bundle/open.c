@@ -205,11 +205,12 @@ static err measure_files(const struct bundle *b, int64_t *ret_bytes)
     return OK;
 }
 
-/* Nor do all together: no two tensors have bytes in common. left: of each file */
+/* All tensors together need no more bytes than the files have, as no two share bytes. left: bytes
+ * of each file */
 static err check_sum(const struct bundle *b, const struct record *r, int64_t *left)
 {
     if (r->slice_count > 0) return OK;
-    left[r->shard] -= r->bytes; /* no more than it has, and it had some: check_end */
+    left[r->shard] -= r->bytes; /* cannot go below 0: check_end has */
     if (left[r->shard] >= 0) return OK;
     return fail(ERR_INPUT, "%s.data-%05d-of-%05d: has fewer bytes than its tensors together",
                 b->prefix, r->shard, b->index.shards);

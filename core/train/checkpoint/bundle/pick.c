@@ -16,7 +16,7 @@ struct picking {
     uint8_t *ret;
 };
 
-/* How many from there on follow each other in the file and in ret. */
+/* How many rows from `at` on are consecutive in the file and in ret. */
 static int64_t run_of(const struct picking *p, const struct bundle_box *box, int64_t at,
                       int64_t end)
 {
@@ -33,7 +33,7 @@ struct picked_file {
     char *path;                /* the reader's */
 };
 
-/* What is long is read by calls, which read ahead. */
+/* Long stretches are read by calls, which read ahead. */
 static err read_picked(const struct picked_file *file, const struct record *r, int64_t offset,
                        void *to, size_t bytes)
 {
@@ -47,7 +47,7 @@ static err read_picked(const struct picked_file *file, const struct record *r, i
     return file_reader_read(&source, offset, to, bytes);
 }
 
-/* Of rows `at` .. end - 1, which the slice has, its columns. */
+/* Copies rows `at` .. end - 1, which the slice has, as far as its columns go. */
 static err pick_stored(const struct picking *p, const struct stored *stored, int64_t at,
                        int64_t end, const struct picked_file *file)
 {
@@ -92,7 +92,8 @@ static err open_picked(const struct bundle *b, const struct record *r, struct pi
     return OK;
 }
 
-/* Of two threads that open one, the first keeps it. Behind a URL no two may read by one opening. */
+/* If two threads open a file, the first keeps it. Behind a URL two threads must not share an open
+ * file. */
 static err find_picked(struct bundle *b, const struct record *r, struct picked_file **ret,
                        bool *ret_is_kept)
 {

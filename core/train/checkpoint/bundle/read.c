@@ -10,7 +10,7 @@
 #include "core/train/checkpoint/bundle/chunks.h"
 #include "core/train/checkpoint/bundle/bundle_inside.h"
 
-/* The checksum is taken of so much while it is in the cache. */
+/* The checksum is computed over this much at a time, while it is in the cache. */
 enum { READ_BYTES = 256 << 10 };
 _Static_assert((int)READ_BYTES <= (int)BUNDLE_STRETCH_BYTES, "a chunk is given as one stretch");
 
@@ -225,7 +225,7 @@ static err read_stored(const struct bundle *b, struct reading *reading, uint8_t 
     return e;
 }
 
-/* What the box has of it, to where it belongs in ret. */
+/* Copies what the box has of a slice to its place in ret. */
 static err read_part(const struct bundle *b, const struct bundle_entry *entry,
                      const struct stored *stored, const struct bundle_box *box, uint8_t *ret)
 {
@@ -240,7 +240,7 @@ static err read_part(const struct bundle *b, const struct bundle_entry *entry,
     return read_stored(b, &reading, ret);
 }
 
-/* In chunks of which they are a part */
+/* Whether chunks of the slice consist of whole rows of the box */
 static bool has_whole_rows(const struct rows *w, const struct bundle_box *stored)
 {
     if (w->entry->shape.rank == 0 || w->row_bytes > READ_BYTES) return false;
@@ -249,7 +249,7 @@ static bool has_whole_rows(const struct rows *w, const struct bundle_box *stored
     return true;
 }
 
-/* What the box has of it, given as rows. */
+/* Gives what the box has of a slice as rows. */
 static err read_part_rows(struct rows *w, const struct stored *stored)
 {
     struct bundle_box common;

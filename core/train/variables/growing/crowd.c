@@ -10,12 +10,13 @@ enum {
     RELEASED = 1 << 18, /* places whose memory is given back at once; a multiple of a page */
     HUGE_BYTES = 4 << 20,
 };
-/* Of homes: 13 bytes become 20 at most, and a walk is of two or three places. */
+/* Keys per home: at these loads an entry of 13 bytes takes 20 at most, and a search passes two or
+ * three places. */
 static const double LOAD_LEAST = 0.65, LOAD_MOST = 0.71;
 static const int64_t LENGTH_LEAST = INT64_C(1) << 50;
 
-/* As many places as homes, and behind them as many as could all point to the last of these: only
- * those that are used take memory. */
+/* As many places as there are homes, and after the last home as many again as could all belong to
+ * it: only those that are used take memory. */
 static err map(struct crowd *x, int64_t homes)
 {
     x->homes = homes;
@@ -56,7 +57,7 @@ size_t crowd_bytes(const struct crowd *x)
     return (size_t)places * sizeof *x->at;
 }
 
-/* The first place from the key's home on that is free, or of a key that is not below */
+/* The first place at or after the key's home that is free or holds a key that is not smaller */
 static int64_t place_of(const struct crowd *x, int64_t key)
 {
     int64_t place = crowd_home(x, key);
@@ -77,7 +78,7 @@ struct crowded *crowd_from(const struct crowd *x, int64_t key)
     return place < x->end ? &x->at[place] : NULL;
 }
 
-/* Gives back what is before `done`, of which it was told before. */
+/* Gives back the memory of places before `done`, beyond what an earlier call gave back. */
 static void release(struct crowd *x, int64_t done)
 {
     if (done % RELEASED == 0 && done)

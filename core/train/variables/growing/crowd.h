@@ -1,10 +1,10 @@
-/* crowd.h - keys in their order: those for which a line of the index has no room (key_index.h).
+/* crowd.h - keys in ascending order: those for which a line of the index has no room (key_index.h).
  *
- * Open addressing in the order of the keys: one lies where its key's share of the range points to,
- * or behind it, and none lies before a smaller one. So a walk is ascending and can go on at a key,
- * whatever was added meanwhile, and any number of neighbours finds a place. A crowd that gets full
- * is made once more in larger memory, a tenth larger, and the old is given back on the way.
- */
+ * Open addressing that keeps the order of the keys: a key lies where its share of the range of keys
+ * points to (its home), or behind that, and never before a smaller key. So a walk is ascending and
+ * can continue at a key, whatever was added meanwhile, and any number of neighbours finds a place.
+ * A crowd that gets full is built again in memory that is a tenth larger, while the old memory is
+ * given back piece by piece. */
 #ifndef CORE_TRAIN_VARIABLES_GROWING_CROWD_H
 #define CORE_TRAIN_VARIABLES_GROWING_CROWD_H
 
@@ -14,7 +14,7 @@
 
 #include "core/base/error.h"
 
-/* Of a prefetch: where many are on their way, the first cache has no room for them. */
+/* For __builtin_prefetch: with many prefetches under way the first cache has no room for them. */
 enum { SECOND_CACHE = 2 };
 
 struct __attribute__((packed)) crowded {
@@ -25,8 +25,8 @@ struct __attribute__((packed)) crowded {
 
 struct crowd {
     int64_t start, length; /* of the range of keys */
-    int64_t homes;         /* places that keys point to */
-    int64_t end;           /* all keys are before it */
+    int64_t homes;         /* places that keys may have as their home */
+    int64_t end;           /* all keys are before this place */
     int64_t count;
     uint64_t share; /* homes / length, times 2^63 */
     struct crowded *at;
@@ -40,9 +40,10 @@ size_t crowd_bytes(const struct crowd *);
 
 static inline void crowd_fetch(const struct crowd *, int64_t key); /* what crowd_find looks at */
 struct crowded *crowd_find(const struct crowd *, int64_t key);     /* NULL: it is not there */
-/* The lowest key that is not below; NULL: there is none. */
+/* The entry of the lowest key at or above `key`; NULL: there is none. */
 struct crowded *crowd_from(const struct crowd *, int64_t key);
-/* A key that is not there, with zeros. ERR_MEMORY: all is as it was. Earlier pointers are void. */
+/* Adds a key that is not there, with zeros. ERR_MEMORY: nothing has changed. Earlier pointers are
+ * void. */
 err crowd_add(struct crowd *, int64_t key, struct crowded **ret);
 
 static inline int64_t crowd_home(const struct crowd *x, int64_t key)
@@ -54,7 +55,7 @@ static inline void crowd_fetch(const struct crowd *x, int64_t key)
 {
     const struct crowded *home = &x->at[crowd_home(x, key)];
     __builtin_prefetch(home, 0, SECOND_CACHE);
-    __builtin_prefetch(home + 3, 0, SECOND_CACHE); /* most lie before it */
+    __builtin_prefetch(home + 3, 0, SECOND_CACHE); /* most keys lie before this place */
 }
 
 #endif

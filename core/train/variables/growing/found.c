@@ -18,7 +18,7 @@ void found_forget(struct found *f)
     for (int i = 0; i < GATHERS_MAX; i++) f->at[i].count = 0;
 }
 
-/* One that has memory and keeps nothing, else one without, else the oldest */
+/* An unused gather that has memory, else an unused one without, else the oldest */
 static struct gather_found *choose(struct found *f)
 {
     struct gather_found *oldest = f->at, *bare = NULL;
@@ -53,7 +53,7 @@ int64_t *found_begin(struct found *f, const int64_t *keys, int64_t count)
     return g->numbers;
 }
 
-/* Whether the lowest key that is not below is this one */
+/* Whether the key is among these */
 static bool is_among(const int64_t *keys, int64_t count, int64_t key)
 {
     int64_t below = 0;
@@ -67,7 +67,8 @@ static bool is_among(const int64_t *keys, int64_t count, int64_t key)
     return below < count && keys[below] == key;
 }
 
-/* By a few of them: others are of an update to come, most likely. */
+/* Judges by a few of the keys whether all are among those of this update: if not, they most likely
+ * belong to an update to come. */
 static bool seems_inside(const struct gather_found *g, const int64_t *keys, int64_t count)
 {
     return g->count > 0 && g->count <= count && is_among(keys, count, g->keys[0]) &&
@@ -75,7 +76,7 @@ static bool seems_inside(const struct gather_found *g, const int64_t *keys, int6
            is_among(keys, count, g->keys[g->count - 1]);
 }
 
-/* Without a branch: which of several gathers has a key is as good as chance. */
+/* Without a branch: which of several gathers has a key is unpredictable. */
 static void take(struct gather_found *g, const int64_t *keys, int64_t count, int64_t *ret_numbers)
 {
     int64_t at = 0;

@@ -16,21 +16,21 @@
 #include "core/train/variables/growing/keys.h"
 
 enum {
-    PERIODS = 100, /* until an unused key goes */
+    PERIODS = 100, /* periods until an unused key is evicted */
     AHEAD = 32,
-    AT_ONCE = 256,     /* keys of a gather */
-    FETCHED_MAX = 128, /* floats of a row */
+    AT_ONCE = 256,     /* keys of a gather that are looked up together */
+    FETCHED_MAX = 128, /* floats of a row that are prefetched */
     LINE_FLOATS = 16,
     THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
     HUGE_BYTES = 2 << 20,
-    LOOSE_LEAST = 256, /* keys that are not seen at all */
+    LOOSE_LEAST = 256, /* index entries beyond twice the keys that are seen: it is cleaned */
 };
-static const int64_t ROWS_LEAST = 1 << 16;                            /* of which there is room */
+static const int64_t ROWS_LEAST = 1 << 16; /* room for rows at the beginning */
 static const int64_t NO_ROW = -1, NEXT_MAKES_ROW = -2, IN_CROWD = -3; /* in `numbers` */
 
 /* ---- life ---- */
 
-/* There is never room for more rows than twice the host's memory. */
+/* The address space has never room for more rows than twice the host's memory. */
 static void unmap(struct growing *t)
 {
     for (int i = 0; i < t->array_count && t->arrays[i]; i++) {
@@ -55,7 +55,8 @@ static bool map_rows(struct growing *t, int64_t rows)
     return true;
 }
 
-/* Address space for more than memory holds, or for less where there is a limit to it. */
+/* Reserves address space for more rows than memory holds, or for fewer where address space is
+ * limited. */
 static err map(struct growing *t)
 {
     const int64_t row_bytes = t->width * (int64_t)sizeof(float);
@@ -68,7 +69,7 @@ static err map(struct growing *t)
                 (long long)ROWS_LEAST, (long long)t->width, t->array_count);
 }
 
-/* Small pages for a small table. */
+/* A small table gets small pages. */
 void growing_grow_pages(struct growing *t, int64_t used_before, int64_t used)
 {
     const int64_t row = t->width * (int64_t)sizeof(float);
@@ -149,7 +150,8 @@ static size_t row_bytes(const struct growing *t)
     return (size_t)t->width * sizeof(float);
 }
 
-/* Whether the next update that names a key makes its row. sights: how often it was seen before */
+/* Whether the next update that names a key makes its row. sights: how often the key was seen so far
+ */
 static bool next_makes_row(const struct growth *growth, int64_t sights)
 {
     return sights + 1 >= growth->admit_after;
@@ -261,7 +263,8 @@ static void give_up_idle(void *context, const struct key_place *place, const str
     (void)key_index_set(&t->index, place, &as_none); /* takes no memory */
 }
 
-/* With the first update of a period. More periods than a byte counts may have gone without one. */
+/* Called with the first update of a period. More periods than a byte can count may have passed
+ * without an update. */
 static err enter_period(struct growing *t, int64_t step)
 {
     t->step = step;
@@ -294,7 +297,7 @@ static err count_sights(struct growing *t, struct entry *entry, int64_t times, i
     return OK;
 }
 
-/* An update names it. */
+/* An update names the key. */
 static err see(struct growing *t, int64_t key, int64_t times, int64_t *ret_number)
 {
     struct key_place place;
@@ -309,8 +312,8 @@ static err see(struct growing *t, int64_t key, int64_t times, int64_t *ret_numbe
     return is_new ? key_index_set(&t->index, &place, &entry) : OK;
 }
 
-/* Those of a call that gathers have not found and the index does not have either: they are about to
- * come, in their order. */
+/* Makes room for the keys of a call that neither gathers nor the index know: they are about to be
+ * added, in ascending order. */
 static err make_room_for_new(struct growing *t, const int64_t *keys, int64_t count)
 {
     struct key_place place;
@@ -323,7 +326,7 @@ static err make_room_for_new(struct growing *t, const int64_t *keys, int64_t cou
     return key_index_reserve(&t->index, added, !aside_is_on(&t->aside));
 }
 
-/* A row that was found was used in this period. */
+/* A row whose number a gather found counts as used in this period. */
 static err see_all(struct growing *t, const int64_t *keys, int64_t count, const int64_t *times)
 {
     if (found_take(&t->found, keys, count, t->numbers) && !aside_is_on(&t->aside)) return OK;
@@ -364,9 +367,9 @@ struct reading {
     const struct growing *table;
     const int64_t *keys;
     float *ret;
-    int64_t *found; /* [of the call], or NULL */
-    uint8_t period; /* of the next update, which may be the first of one */
-    bool trains;    /* for it */
+    int64_t *found; /* [keys of the call] where numbers are kept for the update; or NULL */
+    uint8_t period; /* the period of the next update, which may be the first one of it */
+    bool trains;    /* whether rows are read for training */
 };
 
 static int64_t number_of(const struct reading *r, const struct entry *entry)
@@ -395,7 +398,8 @@ static void read_row(const struct growing *t, int64_t key, int64_t number, float
         memset(ret, 0, row_bytes(t));
 }
 
-/* Kept is what an update of this period that names key i need not ask for. entry NULL: none */
+/* The number that is kept for an update of this period which names key i. entry NULL: there is none
+ */
 static inline int64_t found_number(const struct reading *r, int64_t i, const struct entry *entry)
 {
     const bool is_kept =
@@ -481,8 +485,8 @@ void growing_gather_made(struct growing *t, const int64_t *keys, int64_t count, 
     gather(t, keys, count, false, ret);
 }
 
-/* Numbers of those that have rows, one behind the other, and their gradients; *ret: where these
- * are. Returns how many. */
+/* Gathers the numbers of the keys that have rows, one after the other, and their gradients; *ret:
+ * the gradients. Returns how many. */
 static int64_t take_rows(struct growing *t, int64_t count, const float *gradients,
                          const float **ret)
 {

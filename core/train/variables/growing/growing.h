@@ -19,13 +19,13 @@
 
 #include "core/train/variables/table.h"
 
-/* Of a ps, and twice what its host's memory holds; where address space is limited, less. What is
- * full is ERR_MEMORY. */
+/* Rows of a ps, at most twice what its host's memory holds; fewer where address space is limited. A
+ * full table is ERR_MEMORY. */
 static const int64_t GROWING_ROWS_MAX = INT32_MAX - INT64_C(1);
 
 struct growing;
 
-/* Keys start .. start + length - 1 of the description. An optimizer that sweeps is none. As
+/* Keys start .. start + length - 1 of the description; optimizers that sweep are not allowed. As
  * table_open. */
 err growing_open(const struct table_description *, const struct updater *, struct device *,
                  struct growing **ret);
@@ -34,54 +34,55 @@ void growing_close(struct growing *); /* NULL is fine */
 /* Keys ascend, each once. As table_gather and table_apply; all gradients are finite. ERR_MEMORY: a
  * part of the update may have been done. */
 void growing_gather(struct growing *, const int64_t *keys, int64_t count, float *ret);
-/* The same for who does not train. */
+/* As growing_gather, for callers that do not train. */
 void growing_gather_made(struct growing *, const int64_t *keys, int64_t count, float *ret);
 err growing_apply(struct growing *, const int64_t *keys, int64_t count, const float *gradients,
                   const int64_t *times, const struct juncture *);
 
-/* Keys whose rows changed, came or went (table.h) */
+/* The keys whose rows changed, came or went (table.h) */
 struct changes;
 struct changes *growing_changes(struct growing *);
 
-/* Whether a key that was used last at that step is as if never seen when `step` is the next. */
+/* Whether a key last used at step `used` counts as never seen when `step` is next. */
 bool growth_is_idle(const struct growth *, int64_t step, int64_t used);
 
 int64_t growing_rows(const struct growing *);
-int64_t growing_bytes(const struct growing *); /* of rows, slots and index */
+int64_t growing_bytes(const struct growing *); /* bytes of rows, slots and index */
 
 /* ---- checkpoints ---- */
 
-/* What is known of a key */
+/* What a checkpoint holds of a key */
 struct key_state {
     int64_t key;
     int64_t sights; /* 0: it has a row; else how often it was seen, 1 or more */
-    int64_t used;   /* step of the last use, or of the beginning of its period */
+    int64_t used;   /* step of its last use, or of the beginning of the period of that */
 };
 
-/* As table_save_begin and the others. ret_keys, ret_rows: how many there are to be read. */
+/* As table_save_begin and its kin. ret_keys, ret_rows: how many there are to read. */
 void growing_save_begin(struct growing *, struct aside_room *);
 void growing_save_over(struct growing *);
 void growing_save_end(struct growing *);
 void growing_saved(const struct growing *, int64_t *ret_keys, int64_t *ret_rows);
 
-/* Keys as they were then, and the rows of those that have one. */
+/* Keys as they were when the save began, and the rows of those that have one */
 struct saved_keys {
     struct key_state *keys;     /* [count] */
     float *rows[1 + SLOTS_MAX]; /* [row_count, width] */
     int64_t count, row_count;
 };
-/* The next of them, ascending, at most `count`; *from is moved on from 0, ret->count 0: there are
- * no more. There is memory for `count` keys and rows. */
+/* Reads the next keys, ascending, at most `count`; *from begins at 0 and is moved on; ret->count 0:
+ * there are no more. The caller has memory for `count` keys and rows. */
 err growing_save_read(struct growing *, int64_t *from, int64_t count, struct saved_keys *ret);
 
-/* Into an empty table, which then stands before the update of that step. keys, rows: about how many
- * are to come. arrays: values (bit 0) and slots (bits 1, ...) that nobody is going to write.
- * ERR_MEMORY. growing_restore_end also where what follows fails. */
+/* Begins to restore into an empty table, which then stands before the update of that step. keys,
+ * rows: about how many are to come. arrays: values (bit 0) and slots (bits 1, ...) that nobody is
+ * going to write. ERR_MEMORY. growing_restore_end must follow, also after a failure. */
 err growing_restore_begin(struct growing *, int64_t step, int64_t keys, int64_t rows, int arrays);
-/* A key that is not there yet. ret_number: of its row, one more than that of the row restored
- * before; what nobody is going to write of it is initial. -1: it has none. */
+/* Restores a key that is not there yet. ret_number: the number of its row, one more than that of
+ * the row restored before; arrays that nobody is going to write begin as initial values. -1: it has
+ * no row. */
 err growing_restore(struct growing *, const struct key_state *, int64_t *ret_number);
-/* Where that row of an array is to be read to, and those that were restored behind it. */
+/* Where that row of an array is to be written, followed by the rows restored after it. */
 float *growing_place(struct growing *, int array, int64_t number);
 void growing_restore_end(struct growing *);
 

@@ -11,10 +11,10 @@
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/key_index.h"
 
-/* The system clears a page when it is first touched, which takes as long as reading what comes
- * there: a thread does it ahead of who restores. */
+/* The system clears a page when it is first touched, which takes as long as reading its contents
+ * from a disk: a thread touches pages ahead of the restoring one. */
 struct restoring {
-    int initial_arrays; /* of a restored row, a bit for each */
+    int initial_arrays; /* arrays of a restored row that begin as initial values, a bit for each */
     bool has_thread;
     pthread_t thread;
     atomic_bool is_over;
@@ -29,45 +29,47 @@ struct growing {
     int array_count;
 
     struct key_index index;
-    struct found
-        found; /* of entries that were used in this period: an update leaves them as they are */
-    int64_t seen_count, row_count; /* keys that were seen and have no row; that have one */
+    struct found found; /* rows of entries that were used in this period: an update leaves the
+                           entries as they are */
+    int64_t seen_count, row_count; /* keys that were seen and have no row; keys that have one */
 
     float *arrays[1 + SLOTS_MAX]; /* [room, width]: values, slots; memory comes as rows are made */
     size_t array_bytes;
-    int64_t room, used; /* rows; numbers from `used` on were never given out */
-    int64_t given_back; /* a number that is free, whose values begin with the next; or -1 */
+    int64_t room, used; /* rows; numbers from `used` on were never given to a key */
+    int64_t given_back; /* a free number, whose row begins with the number of the next free one; or
+                           -1 */
 
-    int64_t period_steps; /* 0: nothing is ever given up */
-    int64_t period, step; /* of the last update, and the step itself */
-    int64_t idle_periods; /* more of them, and a key goes */
+    int64_t period_steps; /* 0: no key is ever evicted */
+    int64_t period, step; /* period and step of the last update */
+    int64_t idle_periods; /* a key unused for more periods is evicted */
 
-    int64_t *numbers; /* [call_room] of a call: rows, or where there is none, what is below 0 */
-    float *gradients; /* [call_room, width] of those that have rows */
+    int64_t *numbers; /* [call_room] of the keys of a call: number of the row, or below 0 where
+                         there is none */
+    float *gradients; /* [call_room, width] of the keys that have rows */
     int64_t call_room;
 
     struct aside aside;
     struct {
-        int64_t keys, rows, step; /* when a save began */
+        int64_t keys, rows, step; /* as they were when a save began */
     } saved;
     struct restoring restoring;
-    struct changes changes; /* places are numbers of rows */
+    struct changes changes; /* a row's place is its number */
 };
 
-/* A record of what is aside: this, and then the row in all arrays where there is one. */
+/* A record that is set aside: this struct, and then the row in all arrays where there is one. */
 struct key_record {
-    int64_t sights, used; /* of a struct key_state; sights NOT_THERE: it was not there */
+    int64_t sights, used; /* as in struct key_state; sights NOT_THERE: the key was not there */
 };
 enum { RECORD_FLOATS = sizeof(struct key_record) / sizeof(float) };
 static const int64_t NOT_THERE = -1;
 
-/* Of an entry as it is; NULL: of none */
+/* The record of an entry as it is; NULL: of a key that is not there */
 struct key_record growing_record(const struct growing *, const struct entry *);
-/* A row begins: number of its place; arrays whose bit is set are initial. ERR_MEMORY */
+/* Begins a row; ret: its number; arrays whose bit is set get initial values. ERR_MEMORY */
 enum { ALL_ARRAYS = -1 };
 err growing_make_row(struct growing *, int64_t key, int arrays, int64_t *ret_number);
-/* Before row number used - 1 is written, or all before it at once: large pages where there are many
- */
+/* Called before row number used - 1 is written, or all before it at once: uses large pages where
+ * there are many rows */
 void growing_grow_pages(struct growing *, int64_t used_before, int64_t used);
 
 static inline bool entry_has_row(const struct entry *entry)

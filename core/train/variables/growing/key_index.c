@@ -7,7 +7,7 @@ enum {
     LINES_LEAST = 256,
     RELEASED = 1 << 16, /* lines whose memory is given back at once; a multiple of a page */
     HUGE_BYTES = 4 << 20,
-    CROWDED_PART = 16, /* one key of so many */
+    CROWDED_PART = 16, /* one key in so many goes to the crowd */
 };
 static const double LOAD_LEAST = 4.36, LOAD_MOST = 4.75; /* keys of a line */
 
@@ -22,7 +22,7 @@ static void unmap(struct key_index *x)
     x->lines = NULL;
 }
 
-/* With a crowd of as many as are likely: only what is used takes memory. */
+/* The crowd has room for as many keys as are likely: only what is used takes memory. */
 static err map(struct key_index *x, int64_t count)
 {
     x->line_count = (int64_t)((double)count / LOAD_LEAST) + LINES_LEAST;
@@ -96,7 +96,7 @@ static struct entry entry_at(const struct key_index *x, int64_t line, int i)
                           (uint8_t)of->high[i]};
 }
 
-/* false: the state takes more bits. */
+/* false: the state does not fit into the bits of the line. */
 static bool set_slot(const struct key_index *x, struct key_line *line, int i, uint64_t rest,
                      const struct entry *entry)
 {
@@ -154,7 +154,7 @@ err key_index_set(struct key_index *x, const struct key_place *at, const struct 
 
 /* ---- all of them ---- */
 
-/* The lowest of a line whose rest is not below; false: there is none. */
+/* The lowest entry of a line whose rest is at least `rest`; false: there is none. */
 static bool lowest(const struct key_index *x, int64_t line, uint64_t rest, struct entry *ret)
 {
     const struct key_line *of = &x->lines[line];
@@ -224,14 +224,14 @@ static void move_one(void *context, const struct key_place *place, const struct 
     m->result = key_index_add(&m->to, entry, &to);
 }
 
-/* Gives back what is before `done`, of which it was told before. */
+/* Gives back the memory of lines before `done`, beyond what an earlier call gave back. */
 static void release(struct key_index *x, int64_t done)
 {
     if (done % RELEASED == 0 && done)
         madvise(&x->lines[done - RELEASED], RELEASED * sizeof *x->lines, MADV_DONTNEED);
 }
 
-/* With room for `more` than those that stay */
+/* Rebuilds the index with room for `more` entries than those that stay */
 static err move_all(struct key_index *x, int64_t more, bool drops)
 {
     struct move move = {.to = *x, .drops = drops};

@@ -19,20 +19,20 @@
 
 enum { INDEX_ROW_BYTES = 16, LINE_KEYS = 6, PERIOD_BITS = 8 };
 
-/* Number of its row; or, with ENTRY_SEEN, how often it was seen before it had one. Not seen at all
- * is as good as no entry. */
+/* The number of the key's row; or, with ENTRY_SEEN, how often the key was seen without a row. Never
+ * seen is the same as no entry. */
 static const uint32_t ENTRY_SEEN = UINT32_C(1) << 31;
 
 struct entry {
     int64_t key;
     uint32_t state;
-    uint8_t period; /* of the last use: the lowest bits of its number */
+    uint8_t period; /* the lowest bits of the number of the period of the last use */
 };
 
 struct key_line {
     _Alignas(64) uint64_t low[LINE_KEYS]; /* 1 + rest of the key; `bits` of the state; 0: free */
-    uint16_t high[LINE_KEYS];             /* more of the state; the period */
-    uint32_t crowded;                     /* keys of its stretch that are in the crowd */
+    uint16_t high[LINE_KEYS];             /* the other bits of the state; the period */
+    uint32_t crowded;                     /* keys of this line's stretch that are in the crowd */
 };
 
 struct key_index {
@@ -46,7 +46,7 @@ struct key_index {
     struct crowd crowd;
 };
 
-/* Where an entry is, until one is added */
+/* Where an entry is; valid until one is added */
 struct key_place {
     struct key_line *line; /* NULL: in the crowd */
     int slot;
@@ -61,42 +61,42 @@ size_t key_index_bytes(const struct key_index *);
 /* false: there is no entry. */
 static inline bool key_index_find(const struct key_index *, int64_t key,
                                   struct key_place *ret_place, struct entry *ret);
-/* A key on its way, in the same steps, some time apart, each of which finds in the caches what the
- * one before has fetched */
+/* A key that is being looked up in steps, some time apart, each of which finds in the caches what
+ * the one before has prefetched */
 struct key_sought {
     struct key_line *line;
     uint64_t wanted; /* 1 + rest of the key, where a line has it */
 };
 static inline struct key_sought key_index_seek(const struct key_index *, int64_t key);
 enum key_found { KEY_NOT_THERE, KEY_THERE, KEY_CROWDED };
-/* KEY_CROWDED: it may be in the crowd, which is fetched. */
+/* KEY_CROWDED: the key may be in the crowd, which is prefetched. */
 static inline enum key_found key_index_look(const struct key_index *, int64_t key,
                                             const struct key_sought *, struct key_place *ret_place,
                                             struct entry *ret);
 bool key_index_find_crowded(const struct key_index *, int64_t key, struct key_place *ret_place,
                             struct entry *ret);
-/* The entry of the lowest key that is not below; false: there is none. */
+/* The entry of the lowest key at or above `key`; false: there is none. */
 bool key_index_from(const struct key_index *, int64_t key, struct entry *ret);
 typedef void key_seen(void *context, const struct key_place *, const struct entry *);
-/* Of all, in no order; it may set what it sees to ENTRY_SEEN. */
+/* Calls for all entries, in no order; the callee may set its entry to ENTRY_SEEN. */
 void key_index_each(struct key_index *, key_seen *, void *context);
 
 bool key_index_has_room(const struct key_index *, int64_t more);
-bool key_index_is_full(const struct key_index *); /* for one more */
-/* Makes room. drops: those that are not seen at all go, and memory may shrink. ERR_MEMORY: it is as
- * it was, or of no use any more. */
+bool key_index_is_full(const struct key_index *); /* no room for one more entry */
+/* Makes room. drops: entries that were never seen are dropped, and memory may shrink. ERR_MEMORY:
+ * the index is as it was, or unusable. */
 err key_index_make_room(struct key_index *, bool drops);
-/* The same, where that is not so yet, for `more` keys that are about to come in their order: as the
- * first of them are neighbours, an index that only grows on the way would have them all in a few
- * lines and one crowd, and take a time that is quadratic in their number. */
+/* Makes room, unless there is enough, for `more` keys that are about to come in ascending order: as
+ * the first of them are neighbours, an index that only grows on the way would have them all in a
+ * few lines and one crowd, and the time would be quadratic in their number. */
 err key_index_reserve(struct key_index *, int64_t more, bool drops);
-/* Of a key that has none; the index is not full. ERR_MEMORY: it was not added. */
+/* Adds the entry of a key that has none; the index is not full. ERR_MEMORY: it was not added. */
 err key_index_add(struct key_index *, const struct entry *, struct key_place *ret_place);
-/* State and period of the key that is there. ERR_MEMORY: they are what they were. */
+/* Sets state and period of a key that is there. ERR_MEMORY: nothing has changed. */
 err key_index_set(struct key_index *, const struct key_place *, const struct entry *);
 
-/* Number of the key's line, and what the key is beyond line times width: less than one and a half
- * widths, as the reciprocal is rounded down and the range of keys is half of its 64 bits at most */
+/* The key's line, and the key's offset from line times width: less than one and a half widths, as
+ * the reciprocal is rounded down and the range of keys is at most half of its 64 bits */
 static inline int64_t key_index_line(const struct key_index *x, int64_t key, uint64_t *ret_rest)
 {
     const uint64_t from_start = (uint64_t)(key - x->start);
@@ -105,7 +105,7 @@ static inline int64_t key_index_line(const struct key_index *x, int64_t key, uin
     return (int64_t)line;
 }
 
-/* The number, and whether it is of sights, as one: ENTRY_SEEN is the lowest bit there */
+/* The state of a place as one number: ENTRY_SEEN is the lowest bit there */
 static inline uint32_t key_line_state(const struct key_index *x, const struct key_line *line, int i)
 {
     const uint64_t low = line->low[i] & ((UINT64_C(1) << x->bits) - 1);
@@ -121,8 +121,8 @@ static inline struct key_sought key_index_seek(const struct key_index *x, int64_
     return (struct key_sought){line, (rest + 1) << x->bits};
 }
 
-/* Where its line has it; -1: nowhere. Without a branch, also of the compiler's: which place it is
- * is as good as chance. */
+/* The place of the key in its line; -1: it is not there. Without a branch, also of the compiler's:
+ * which place it is, is unpredictable. */
 static inline int key_sought_slot(const struct key_index *x, const struct key_sought *sought)
 {
     const uint64_t end = UINT64_C(1) << x->bits;

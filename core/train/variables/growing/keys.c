@@ -1,5 +1,5 @@
-/* keys.c - see keys.h. A permutation of the numbers of 63 bits; it leaves the largest out by going
- * on from there, as no id is that number. */
+/* keys.c - see keys.h. A permutation of all numbers of 63 bits, of which the largest is no id: what
+ * would become the largest is permuted once more. */
 #include "core/train/variables/growing/keys.h"
 
 static const uint64_t MASK = UINT64_MAX >> 1;

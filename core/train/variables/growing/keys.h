@@ -1,9 +1,8 @@
-/* keys.h - ids of growing tables, and the keys that their rows are called by.
+/* keys.h - ids of growing tables, and the keys that their rows are stored by.
  *
- * Ids come as people and hashes make them; keys are the same numbers in an order that no data have,
- * so that equal stretches of keys hold about equally many rows. Both are from 0 to
- * KEYS - 1, and each id has a key of its own.
- */
+ * Ids come as people and hashes make them; keys are the same numbers permuted, so that equal
+ * stretches of the range of keys hold about equally many rows. Both are from 0 to KEYS - 1, and
+ * each id has one key. */
 #ifndef CORE_TRAIN_VARIABLES_GROWING_KEYS_H
 #define CORE_TRAIN_VARIABLES_GROWING_KEYS_H
 

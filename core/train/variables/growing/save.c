@@ -6,7 +6,8 @@
 #include "core/train/variables/growing/growing_inside.h"
 
 enum {
-    SAVED_AT_ONCE = 1 << 14, /* floats, or keys: whoever changes rows waits for no more */
+    SAVED_AT_ONCE = 1 << 14, /* floats, or keys, that are read in one turn: whoever changes rows
+                                waits for no more */
     TOUCHED_AT_ONCE = 4 << 20,
     TOUCHED_LEAST = 16 << 20, /* bytes; less is not worth a thread */
 };
@@ -45,7 +46,7 @@ static void save_row(const struct growing *t, const struct entry *entry, const f
     ret->row_count++;
 }
 
-/* As it was, if it was there */
+/* Saves the key as it was when the save began, if it was there then */
 static void save_key(struct growing *t, const struct entry *entry, struct saved_keys *ret)
 {
     const int64_t key = entry->key;
@@ -59,7 +60,7 @@ static void save_key(struct growing *t, const struct entry *entry, struct saved_
     aside_free(&t->aside, aside);
 }
 
-/* Returns whether there are more of them, of `count` or at all. */
+/* Saves at most `count` keys in one turn. Returns whether there are more. */
 static bool save_some(struct growing *t, int64_t *from, int64_t count, struct saved_keys *ret)
 {
     int64_t next = t->index.start + *from, most = SAVED_AT_ONCE / t->width + 1;
@@ -95,7 +96,7 @@ static void touch_array(struct growing *t, int array)
         const size_t left = bytes - at;
         void *from = (char *)t->arrays[array] + at;
         if (madvise(from, left < TOUCHED_AT_ONCE ? left : TOUCHED_AT_ONCE, MADV_POPULATE_WRITE))
-            return; /* then who restores touches them, and learns what is wrong */
+            return; /* then the restoring thread touches them itself, and reports what is wrong */
     }
 }
 
@@ -126,7 +127,7 @@ void growing_restore_end(struct growing *t)
 
 err growing_restore_begin(struct growing *t, int64_t step, int64_t keys, int64_t rows, int arrays)
 {
-    t->step = step > 0 ? step - 1 : 0; /* of the update before it */
+    t->step = step > 0 ? step - 1 : 0; /* the step of the update before */
     t->period = t->period_steps ? t->step / t->period_steps : 0;
     t->restoring.initial_arrays = arrays;
     TRY(key_index_reserve(&t->index, keys, false));
@@ -134,7 +135,7 @@ err growing_restore_begin(struct growing *t, int64_t step, int64_t keys, int64_t
     return OK;
 }
 
-/* What a byte cannot tell of a long time ago is long enough ago. */
+/* A use longer ago than a byte can tell counts as long enough ago. */
 static uint8_t period_of(const struct growing *t, int64_t used)
 {
     if (!t->period_steps) return 0;

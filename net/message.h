@@ -18,7 +18,7 @@
 #include "core/base/range.h"
 
 enum {
-    PROTOCOL_VERSION = 24,
+    PROTOCOL_VERSION = 25,
     MESSAGE_HEADER_BYTES = 80,
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264

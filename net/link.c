@@ -1,6 +1,7 @@
 /* link.c - the part of links and listeners that does not depend on the transport. */
 #include "net/link.h"
 
+#include "net/closing.h"
 #include "net/loop_inside.h"
 #include "net/loop/mover.h"
 #include "net/wire.h"
@@ -558,7 +559,8 @@ void listener_turn_away(const struct listener *listener, int fd)
 static bool may_accept(const struct listener *listener, int accepted)
 {
     if (accepted == 0) return !listener->is_closed;
-    if (accepted >= ACCEPTS_PER_LOOK_MAX || listener->is_closed) return false;
+    if (accepted >= ACCEPTS_PER_LOOK_MAX || listener->is_closed || listener->watch < 0)
+        return false;
     return !listener->is_for_guests || !loop_guests_had_their_slice(listener->loop);
 }
 
@@ -605,6 +607,12 @@ err listener_open(const struct listener *like, int fd, struct listener **ret)
     return OK;
 }
 
+void listener_stop(struct listener *listener)
+{
+    loop_detach(listener->loop, listener->watch);
+    listener->watch = -1;
+}
+
 void listener_set_guests(struct listener *listener)
 {
     listener->is_for_guests = true;
@@ -617,6 +625,6 @@ void listener_close(struct listener *listener)
     listener->is_closed = true;
     loop_close_coming(listener->loop, listener, 0);
     loop_detach(listener->loop, listener->watch);
-    if (listener->fd >= 0) close(listener->fd);
+    if (listener->fd >= 0) close_listening(listener->fd);
     loop_note_dead(listener->loop);
 }

@@ -178,7 +178,9 @@ void link_expire(struct link *);       /* its deadline has passed */
 err listener_new(const struct listener *like, struct listener **ret); /* copies, joins the loop */
 /* For want of a descriptor, as error_text() says. */
 void listener_turn_away(const struct listener *, int fd);
-/* The same for a listening socket, which it takes in any case; arrived() for each connection. */
+void listener_stop(struct listener *); /* hears nobody who comes any more */
+/* As listener_new, of a listening socket, which it takes in any case; arrived() for each
+ * connection. */
 err listener_open(const struct listener *like, int fd, struct listener **ret);
 
 #endif

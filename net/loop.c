@@ -16,6 +16,7 @@
  */
 #include "net/loop.h"
 
+#include "net/closing.h"
 #include "net/loop/guests.h"
 #include "net/loop/links.h"
 #include "net/loop/mover.h"
@@ -203,8 +204,10 @@ void loop_turn_away(struct loop *loop, const struct listener *listener,
 {
     close_if_open(loop->spare_fd);
     const int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) say(listener, fd);
-    close_if_open(fd);
+    if (fd >= 0) {
+        say(listener, fd);
+        (void)close_accepted(fd);
+    }
     loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 

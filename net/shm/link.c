@@ -1,6 +1,7 @@
 /* link.c - the traffic of an shm link. */
 #include "net/shm/shm.h"
 
+#include "net/closing.h"
 #include "net/shared_memory.h"
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
@@ -363,7 +364,7 @@ static void shm_hang_up(struct link *link)
     if (link->state == LINK_OPEN && flush(shm)) shm->is_socket_broken = true;
     loop_detach(link->loop, link->watch);
     loop_detach(link->loop, link->wake_watch);
-    close(shm->fd);
+    (void)close_accepted(shm->fd); /* it may be that of another user, which was not known before */
     if (shm->wake_fd >= 0) close(shm->wake_fd);
     shm->fd = shm->wake_fd = link->watch = link->wake_watch = -1;
 }

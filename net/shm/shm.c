@@ -8,7 +8,9 @@
  */
 #include "net/shm/shm.h"
 
+#include "core/base/log.h"
 #include "net/address.h"
+#include "net/closing.h"
 #include "net/shared_memory.h"
 #include "net/loop_inside.h"
 #include "net/shm/pass.h"
@@ -267,6 +269,18 @@ static err new_link(const struct link_origin *origin, int fd, struct shm **ret)
 
 /* ---- listening ---- */
 
+/* Others than this user have no business here. */
+static void turn_down(struct listener *listener, int fd)
+{
+    if (close_accepted(fd)) return;
+    listener_stop(listener);
+    log_line(
+        LOG_WARNING,
+        "another user of this host has connections to %s wait as they end: nobody new is heard "
+        "there, and takes TCP",
+        listener->address);
+}
+
 static void arrived(struct listener *listener, int fd)
 {
     const struct link_origin origin = {.transport = &transport_shm,
@@ -279,7 +293,7 @@ static void arrived(struct listener *listener, int fd)
     struct ucred peer = {0};
     struct shm *shm;
     if (check_user(fd) || !peer_of(fd, &peer) || new_link(&origin, fd, &shm)) {
-        close(fd);
+        turn_down(listener, fd);
         return;
     }
     memcpy(shm->secrets, listener->secrets, sizeof shm->secrets);
@@ -301,7 +315,7 @@ static err explain_listen(const char *address, const struct name *name, int reas
         snprintf(process, sizeof process, "%d", (int)peer.pid);
         process_text(process, owner, sizeof owner);
     }
-    if (fd >= 0) close(fd);
+    if (fd >= 0) (void)close_accepted(fd);
     const bool is_used = reason == EADDRINUSE;
     return fail(is_used ? ERR_PEER : ERR_IO, "cannot listen on %s: %s%s%s", address,
                 is_used ? "address already in use" : strerror(reason), owner[0] ? " by " : "",

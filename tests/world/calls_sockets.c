@@ -293,8 +293,9 @@ int getsockopt(int descriptor, int level, int option, void *ret, socklen_t *byte
     memset(ret, 0, *bytes);
     if (level == IPPROTO_TCP && option == TCP_CONGESTION)
         memcpy(ret, "cubic", sizeof "cubic");
-    else if (level == SOL_SOCKET && option == SO_PEERCRED && socket->peer)
-        *(struct ucred *)ret = (struct ucred){socket->peer->pid, geteuid(), getegid()};
+    else if (level == SOL_SOCKET && option == SO_PEERCRED)
+        *(struct ucred *)ret =
+            (struct ucred){socket->peer ? socket->peer->pid : 0, geteuid(), getegid()};
     else if (level == IPPROTO_TCP && option == TCP_INFO)
         ((struct tcp_info *)ret)->tcpi_rtt = SOME_RTT_US;
     else

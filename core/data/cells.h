@@ -77,6 +77,10 @@ struct row_calls {
     /* The next row is the one that skip() found there. */
     err (*seek)(struct row_reader *, const struct row_place *);
     void (*close)(struct row_reader *);
+    /* Of the rows to come nobody looks at other cells than these, so that others may be empty, and
+     * what is wrong with them need not be said. Once; the cells are borrowed. ERR_MEMORY. NULL: all
+     * are made, as cheaply. */
+    err (*narrow)(struct row_reader *, const int *cells, int count);
     /* Of a reader that has `stored`: one row of either column. ERR_INPUT names the place. */
     err (*make)(const struct row_reader *, const struct row *, void *labels, void *features);
 };

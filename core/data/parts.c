@@ -528,6 +528,8 @@ struct chain {
     struct format_context context;
     bool is_stored; /* the files' readers make columns by themselves */
     struct row_reader *now;
+    const int *wanted; /* [wanted_count] of the cells; NULL: all are */
+    int wanted_count;
     bool has_row; /* of it */
     int64_t rows; /* those that are passed over among them */
 };
@@ -548,6 +550,12 @@ static err pass_broken(struct chain *c)
     return OK;
 }
 
+static err narrow_now(struct chain *c)
+{
+    if (!c->now || !c->wanted || !c->now->calls->narrow) return OK;
+    return c->now->calls->narrow(c->now, c->wanted, c->wanted_count);
+}
+
 /* The next that has rows; none: now is NULL. */
 static err open_next(struct chain *c)
 {
@@ -562,6 +570,7 @@ static err open_next(struct chain *c)
                    count_left(&c->context));
         c->reader.name = parts->at[part].name;
         TRY(pass_broken(c));
+        TRY(narrow_now(c));
     }
     return OK;
 }
@@ -649,6 +658,14 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     return *ret_found ? OK : end_rows(c);
 }
 
+static err narrow(struct row_reader *reader, const int *cells, int count)
+{
+    struct chain *c = (struct chain *)reader;
+    c->wanted = cells;
+    c->wanted_count = count;
+    return narrow_now(c);
+}
+
 static err make_stored(const struct row_reader *reader, const struct row *row, void *labels,
                        void *features)
 {
@@ -674,7 +691,7 @@ static int64_t rows_to_pass(const struct chain *c)
 static err open_chain(struct chain *c)
 {
     static const struct row_calls calls = {
-        .next = next_row, .close = close_chain, .make = make_stored};
+        .next = next_row, .close = close_chain, .narrow = narrow, .make = make_stored};
     TRY(open_next(c));
     const char *name = c->reader.name;
     if (!c->now) TRY(parts_end(c->parts, 0));

@@ -1,5 +1,6 @@
 /* Files of examples, in each format and packing: the first byte says which source reads the rest.
- * What memory holds is what a stream brings.
+ * What memory holds is what a stream brings, and cells are what they are also where only they are
+ * looked at.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -9,6 +10,7 @@
 #include "core/base/crc32c.h"
 #include "core/base/log.h"
 #include "core/data/labels.h"
+#include "core/data/parts.h"
 #include "core/data/source.h"
 
 #define CELLS                                                                                      \
@@ -82,7 +84,7 @@ struct opened {
     struct batch_source *source;
 };
 
-static err open_source(struct opened *o, const char *source, const char *made, bool streams)
+static err prepare_source(struct opened *o, const char *source, const char *made, bool streams)
 {
     struct data_spec *spec = &o->spec;
     o->json = said(source, made, streams);
@@ -93,6 +95,13 @@ static err open_source(struct opened *o, const char *source, const char *made, b
         (struct format_context){.directory = "/",
                                 .seed = 1,
                                 .columns = labels_beside(&spec->columns, &spec->train, &o->arena)};
+    return OK;
+}
+
+static err open_source(struct opened *o, const char *source, const char *made, bool streams)
+{
+    struct data_spec *spec = &o->spec;
+    TRY(prepare_source(o, source, made, streams));
     return batch_source_open(&spec->train, &o->context, &o->source);
 }
 
@@ -137,6 +146,62 @@ static err read_source(const char *source, const char *made, bool streams, uint6
     return e;
 }
 
+static bool has_same(const struct cell *cell, const void *at, const void *other, size_t bytes)
+{
+    return (at != NULL) == (other != NULL) &&
+           (!at || !memcmp(at, other, bytes * (size_t)cell->count));
+}
+
+static bool is_same_cell(const struct cell *a, const struct cell *b)
+{
+    if (a->is_absent != b->is_absent || a->length != b->length || a->count != b->count)
+        return false;
+    if ((a->text != NULL) != (b->text != NULL) || (a->words != NULL) != (b->words != NULL))
+        return false;
+    for (int64_t i = 0; a->words && i < a->count; i++)
+        if (a->words[i].length != b->words[i].length ||
+            memcmp(a->words[i].text, b->words[i].text, a->words[i].length))
+            return false;
+    return (!a->text || !memcmp(a->text, b->text, a->length)) &&
+           has_same(a, a->ids, b->ids, sizeof *a->ids) &&
+           has_same(a, a->numbers, b->numbers, sizeof *a->numbers);
+}
+
+/* A row that is sound when all of its cells are looked at is sound when one is. */
+static void compare_rows(struct row_reader *all, struct row_reader *one, int cell)
+{
+    struct row row, alone;
+    bool found = true, other_found = true;
+    while (found) {
+        const err e = all->calls->next(all, &row, &found);
+        if (e && !all->is_row_broken) return;
+        const err other = one->calls->next(one, &alone, &other_found);
+        if (e || !found) continue;
+        fuzz_holds(!other && other_found, "a cell is there where only it is looked at");
+        fuzz_holds(is_same_cell(&row.cells[cell], &alone.cells[cell]), "it is the same cell");
+    }
+}
+
+/* Any of the cells, looked at alone */
+static void read_narrowly(const char *source, const char *made, int which)
+{
+    struct opened o = {0};
+    struct parts *parts = NULL;
+    struct row_reader *all = NULL, *one = NULL;
+    err e = prepare_source(&o, source, made, false);
+    o.context.without_labels = true;
+    if (!e) e = parts_find(&o.spec.train, &o.context, &parts);
+    if (!e) e = parts_read(parts, &o.spec.train, &o.context, 0, false, &all);
+    if (!e && all) e = parts_read(parts, &o.spec.train, &o.context, 0, false, &one);
+    const int cell = one && one->cell_count ? which % one->cell_count : 0;
+    const bool narrows = one && one->cell_count && one->calls->narrow;
+    if (narrows && !one->calls->narrow(one, &cell, 1)) compare_rows(all, one, cell);
+    if (all) all->calls->close(all);
+    if (one) one->calls->close(one);
+    parts_free(parts);
+    close_source(&o);
+}
+
 /* A record of each stretch, whose length stands before it. */
 static void frame(struct view input, struct buffer *ret)
 {
@@ -168,6 +233,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     const err memory = read_source(sources[which].format, sources[which].columns, false, &here);
     const err stream = read_source(sources[which].format, sources[which].columns, true, &there);
     if (!memory && !stream) fuzz_holds(here == there, "a stream has the rows of memory");
+    if (sources[which].columns)
+        read_narrowly(sources[which].format, sources[which].columns, (int)view_bytes(input));
     memory_clear();
     buffer_drop(&framed);
     return 0;

@@ -292,7 +292,8 @@ static err open_side(struct side *s, int64_t rows)
 
 err elements_read(struct stored_rows *elements, struct row_reader **ret)
 {
-    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader, make_row};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader,
+                                           .make = make_row};
     struct stored_reader *r = calloc(1, sizeof *r);
     if (!r) {
         elements_close(elements);

@@ -31,11 +31,11 @@ const char *json_skip_blanks(const char *at)
     return at;
 }
 
-/* From a quote to behind the next one */
+/* From a quote to behind the next one, or to the end of a text that is not right */
 static const char *skip_string(const char *at)
 {
-    for (at++; *at != '"'; at++) at += *at == '\\';
-    return at + 1;
+    for (at++; *at && *at != '"'; at++) at += *at == '\\' && at[1];
+    return at + (*at == '"');
 }
 
 static const char *skip_scalar(const char *at)
@@ -59,7 +59,7 @@ const char *json_skip(const char *at)
         } else {
             at = skip_scalar(at);
         }
-    } while (depth > 0);
+    } while (depth > 0 && *at);
     return at;
 }
 
@@ -71,6 +71,38 @@ const char *json_enter(const char *at)
 const char *json_skip_key(const char *at)
 {
     return json_enter(skip_string(at));
+}
+
+/* A name that stands in another way than it is may be any. */
+static bool is_wanted(const struct named_cells *cells, const char *name, const char *end)
+{
+    const size_t length = (size_t)(end - name);
+    return memchr(name, '\\', length) || named_cells_wanted(cells, name, length) >= 0;
+}
+
+size_t json_cells_narrow(const struct named_cells *cells, const char *text, char *ret)
+{
+    const char *at = json_skip_blanks(text);
+    char *to = ret;
+    if (*at != '{') return 0;
+    *to++ = '{';
+    do {
+        const char *name = json_enter(at);
+        if (*name != '"') return 0;
+        const char *name_end = skip_string(name), *colon = json_skip_blanks(name_end);
+        if (*colon != ':') return 0;
+        const char *end = json_skip(json_enter(colon));
+        if (is_wanted(cells, name + 1, name_end - 1)) {
+            if (to > ret + 1) *to++ = ',';
+            memcpy(to, name, (size_t)(end - name));
+            to += end - name;
+        }
+        at = json_skip_blanks(end);
+    } while (*at == ',');
+    if (*at != '}') return 0;
+    *to++ = '}';
+    *to = '\0';
+    return (size_t)(to - ret);
 }
 
 /* ---- members ---- */

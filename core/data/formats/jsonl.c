@@ -10,7 +10,29 @@ struct jsonl {
     struct named_lines lines; /* first: what others see */
     struct json_cells cells;
     json_t *line; /* of the row: words are in it */
+    char *narrow; /* its text without what nobody wants */
+    size_t narrow_room;
 };
+
+/* The line, or what is wanted of it */
+static err find_text(struct jsonl *s, const char **ret, size_t *ret_bytes)
+{
+    const struct cell *line = &s->lines.text.cells[0];
+    *ret = line->text;
+    *ret_bytes = line->length;
+    if (!s->cells.named.wanted) return OK;
+    if (line->length >= s->narrow_room) {
+        free(s->narrow);
+        s->narrow = malloc(2 * line->length + 1);
+        s->narrow_room = s->narrow ? 2 * line->length + 1 : 0;
+        if (!s->narrow) return fail(ERR_MEMORY, "no memory for a line");
+    }
+    const size_t bytes = json_cells_narrow(&s->cells.named, line->text, s->narrow);
+    if (bytes == 0) return OK;
+    *ret = s->narrow;
+    *ret_bytes = bytes;
+    return OK;
+}
 
 /* Members come in the order of the line. */
 static err read_members(struct json_cells *cells, json_t *object, const char *line)
@@ -34,21 +56,22 @@ static const char of_array[] =
 static err read_line(struct named_lines *lines)
 {
     struct jsonl *s = (struct jsonl *)lines;
-    const struct cell *line = &lines->text.cells[0];
+    const char *text;
+    size_t bytes;
     json_error_t error;
-    const bool has_return = memchr(line->text, '\r', line->length);
+    TRY(find_text(s, &text, &bytes));
+    const bool has_return = memchr(text, '\r', bytes);
     json_decref(s->line);
-    s->line = json_cells_load(line->text, line->length, &error);
-    if (!s->line && *line->text == '[' && lines->text.line == 1)
-        return fail(ERR_INPUT, "%s", of_array);
+    s->line = json_cells_load(text, bytes, &error);
+    if (!s->line && *text == '[' && lines->text.line == 1) return fail(ERR_INPUT, "%s", of_array);
     if (!s->line)
         return fail(ERR_INPUT, "column %d: %s%s%s", error.column > 0 ? error.column : 1, error.text,
                     has_return ? "; the line " : "", has_return ? delimited_of_return : "");
     if (json_is_array(s->line)) return fail(ERR_INPUT, "%s", of_array);
     if (!json_is_object(s->line))
         return fail(ERR_INPUT, "expected an object, got %s", json_type_text(s->line));
-    TRY(json_cells_clear(&s->cells, line->length));
-    return read_members(&s->cells, s->line, line->text);
+    TRY(json_cells_clear(&s->cells, bytes));
+    return read_members(&s->cells, s->line, text);
 }
 
 static void drop(struct named_lines *lines)
@@ -56,6 +79,7 @@ static void drop(struct named_lines *lines)
     struct jsonl *s = (struct jsonl *)lines;
     json_cells_close(&s->cells);
     json_decref(s->line);
+    free(s->narrow);
 }
 
 static err read_jsonl(const void *attributes, const struct format_context *context,

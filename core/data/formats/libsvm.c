@@ -246,7 +246,8 @@ static err make_row(const struct row_reader *reader, const struct row *row, void
 static err read_libsvm(const void *attributes, const struct format_context *context,
                        struct row_reader **ret)
 {
-    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader, make_row};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader,
+                                           .make = make_row};
     static const char *const cell_names[] = {"features"};
     const struct libsvm_attributes *a = attributes;
     struct libsvm *s = calloc(1, sizeof *s);

@@ -132,17 +132,35 @@ void named_cells_close(struct named_cells *c)
     free(c->lengths);
     free(c->cells);
     free(c->sorted);
+    free(c->wanted);
     free(c->ids);
     free(c->numbers);
     free(c->words);
     *c = (struct named_cells){0};
 }
 
+err named_cells_narrow(struct named_cells *c, const int *cells, int count)
+{
+    c->wanted = malloc((size_t)count * sizeof *c->wanted);
+    if (!c->wanted) return no_memory();
+    memcpy(c->wanted, cells, (size_t)count * sizeof *c->wanted);
+    c->wanted_count = count;
+    return OK;
+}
+
+int named_cells_wanted(const struct named_cells *c, const char *name, size_t length)
+{
+    for (int i = 0; i < c->wanted_count; i++)
+        if (is_called(c, c->wanted[i], name, length)) return c->wanted[i];
+    return -1;
+}
+
 /* Rows of one writer have their cells in one order, most often. */
 err named_cells_find(struct named_cells *c, const char *name, size_t length, struct cell **ret)
 {
-    int cell = c->expected;
+    int cell = c->wanted ? named_cells_wanted(c, name, length) : c->expected;
     *ret = NULL;
+    if (c->wanted && cell < 0) return OK;
     if (cell >= c->count || !is_called(c, cell, name, length)) {
         cell = index_of(c, name, length);
         if (cell < 0 && !c->is_looking) return OK;

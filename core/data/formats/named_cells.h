@@ -58,6 +58,8 @@ struct named_cells {
     int label;                     /* -1: the rows have none, and none is needed */
     int expected;                  /* the cell that comes next, if this row is as the last one */
     bool is_looking;               /* unknown names become known */
+    int *wanted;                   /* [wanted_count] of the cells; NULL: all are */
+    int wanted_count;
 
     /* values of the row */
     int64_t *ids;
@@ -70,6 +72,11 @@ struct named_cells {
 err named_cells_open(struct named_cells *, const struct named_attributes *,
                      const struct format_context *);
 void named_cells_close(struct named_cells *);
+
+/* From now on only these are found. ERR_MEMORY. */
+err named_cells_narrow(struct named_cells *, const int *cells, int count);
+/* -1: it is not among those; what row_calls.narrow has said. */
+int named_cells_wanted(const struct named_cells *, const char *name, size_t length);
 
 /* A new row, with room for so many values of each kind. ERR_MEMORY. */
 err named_cells_clear(struct named_cells *, size_t values);

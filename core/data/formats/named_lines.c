@@ -43,6 +43,11 @@ static err seek_row(struct row_reader *reader, const struct row_place *place)
     return delimited_seek(&((struct named_lines *)reader)->text, place->byte, place->number);
 }
 
+static err narrow(struct row_reader *reader, const int *cells, int count)
+{
+    return named_cells_narrow(((struct named_lines *)reader)->cells, cells, count);
+}
+
 static void close_file(struct named_lines *s)
 {
     delimited_close(&s->text);
@@ -83,7 +88,7 @@ static err look(struct named_lines *s, const struct format_context *context, str
 
 static err open_reader(struct named_lines *s, const struct format_context *context)
 {
-    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader, narrow};
     struct looked looked = {0};
     TRY(open_file(s, context));
     TRY(named_cells_open(s->cells, s->attributes, context));

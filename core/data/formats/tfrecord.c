@@ -49,6 +49,11 @@ static err seek_row(struct row_reader *reader, const struct row_place *place)
     return frames_seek(&((struct tfrecord *)reader)->frames, place->byte, place->number);
 }
 
+static err narrow(struct row_reader *reader, const int *cells, int count)
+{
+    return named_cells_narrow(&((struct tfrecord *)reader)->cells, cells, count);
+}
+
 static void close_reader(struct row_reader *reader)
 {
     struct tfrecord *t = (struct tfrecord *)reader;
@@ -74,7 +79,7 @@ static err look(struct tfrecord *t, const struct format_context *context, struct
 
 static err open_reader(struct tfrecord *t, const struct format_context *context)
 {
-    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader};
+    static const struct row_calls calls = {next_row, skip_row, seek_row, close_reader, narrow};
     struct looked looked = {0};
     t->takes_cut = bad_rows_are_allowed(context->bad_rows);
     TRY(frames_open(context, context->files[0], &t->frames));

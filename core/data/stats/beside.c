@@ -40,7 +40,9 @@ static err open_rows(struct beside *b, const struct source_spec *source,
     b->context.columns = NULL;
     b->context.bad_rows = &b->bad_rows;
     TRY(parts_open_rows(source, &b->context, &b->parts, &b->reader));
-    return find_cells(b);
+    TRY(find_cells(b));
+    if (!b->reader->calls->narrow) return OK;
+    return b->reader->calls->narrow(b->reader, b->cells, b->names->count);
 }
 
 err beside_open(const struct source_spec *source, const struct format_context *context,

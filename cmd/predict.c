@@ -28,7 +28,7 @@
 #include "core/data/stats/label_words.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 
-enum { WITH_MAX = 64, NAME_BYTES = 32, NODE_NAME_SHOWN = 256 };
+enum { WITH_MAX = 64 };
 enum { OUTPUTS_MAX = HEADS_MAX + PREDICTED_NODES_MAX };
 enum output_format { OUTPUT_AUTO, OUTPUT_CSV, OUTPUT_JSONL, OUTPUT_NPY };
 static const char *const output_formats[] = {"auto", "csv", "jsonl", "npy", NULL};
@@ -95,6 +95,7 @@ struct predict {
     int nodes[PREDICTED_NODES_MAX]; /* of the graph, by index */
     int node_count;
     bool has_heads;
+    struct strings titles;              /* of columns of csv, or of members of a row of JSON */
     int64_t first_row;                  /* of those that are not left out: what the source skips */
     struct beside *beside;              /* NULL: nothing is */
     const char *before_cells[WITH_MAX]; /* of JSON: ", \"id\": " */
@@ -144,15 +145,20 @@ static int64_t columns_of(const struct output *o)
     return shape_count_from(o->head ? &o->head->loss.logits->shape : o->node, 1);
 }
 
+/* Of any row */
+static struct said said_always(const struct output *o)
+{
+    return (struct said){
+        o->name,  o->node, o->head ? o->head->loss.loss->predicts : PREDICTS_NUMBER,
+        o->words, NULL,    columns_of(o)};
+}
+
 static struct said said_of(const struct output *o, const struct predictions *batch, int64_t row)
 {
     const struct predicted *of = o->head ? &batch->heads[o->index] : &batch->nodes[o->index];
-    return (struct said){o->name,
-                         o->node,
-                         o->head ? o->head->loss.loss->predicts : PREDICTS_NUMBER,
-                         o->words,
-                         of->at + row * of->columns,
-                         of->columns};
+    struct said said = said_always(o);
+    said.row = of->at + row * of->columns;
+    return said;
 }
 
 static bool has_class(const struct said *s)
@@ -234,21 +240,6 @@ static const char *beside_text(struct predict *p, int i)
     return p->cell;
 }
 
-/* Each name is one value's. */
-static err check_with(const struct predict *p)
-{
-    static const char *const others[] = {"row", "class", "values", "probability", "probabilities"};
-    const struct strings *with = &p->flags.with;
-    for (int i = 0; i < with->count; i++) {
-        const char *name = with->at[i];
-        if (!strncmp(name, "probability_", 12) || !strncmp(name, "value_", 6) ||
-            text_find(others, sizeof others / sizeof *others, name) >= 0 ||
-            text_find(with->at, i, name) >= 0)
-            return fail(ERR_INPUT, "--with=%.64s: another value of a row has this name", name);
-    }
-    return OK;
-}
-
 static err open_beside(struct predict *p)
 {
     const struct spec *spec = &p->model.spec;
@@ -278,48 +269,48 @@ static void write_cell(const struct predict *p, const char *text)
     fputc('"', p->out);
 }
 
-/* "class", or "click/class" */
-static void write_title(const struct predict *p, const struct said *s, const char *what,
-                        const char *of)
+static void add_title(struct predict *p, const char *title)
 {
-    char text[NODE_NAME_SHOWN + NAME_BYTES + LABEL_TEXT_MAX];
+    p->titles.at[p->titles.count++] = title;
+}
+
+/* "class", or "click/class" */
+static void add_title_of(struct predict *p, const struct said *s, const char *what, const char *of)
+{
     const char *between = s->name && *what ? "/" : "";
-    snprintf(text, sizeof text, "%s%s%s%s", s->name ? s->name : "", between, what, of);
-    fputc(',', p->out);
-    write_cell(p, text);
+    add_title(p, arena_format(&p->model.spec.arena, "%s%s%s%s", s->name ? s->name : "", between,
+                              what, of));
 }
 
 /* A node's: "vector_0", "vector_1" */
-static void write_node_titles(const struct predict *p, const struct said *s)
+static void add_node_titles(struct predict *p, const struct said *s)
 {
     char number[NUMBER_TEXT_BYTES];
     for (int64_t i = 0; i < s->columns; i++) {
         snprintf(number, sizeof number, "_%lld", (long long)i);
-        write_title(p, s, "", s->columns > 1 ? number : "");
+        add_title_of(p, s, "", s->columns > 1 ? number : "");
     }
 }
 
-static void write_titles(const struct predict *p, const struct said *s)
+static void add_titles(struct predict *p, const struct said *s)
 {
     char number[NUMBER_TEXT_BYTES];
-    if (s->node) return write_node_titles(p, s);
+    if (s->node) {
+        add_node_titles(p, s);
+        return;
+    }
     const char *before = s->predicts == PREDICTS_NUMBER ? "value_" : "probability_";
-    if (has_class(s)) write_title(p, s, "class", "");
-    if (is_yes(s)) write_title(p, s, "probability", "");
+    if (has_class(s)) add_title_of(p, s, "class", "");
+    if (is_yes(s)) add_title_of(p, s, "probability", "");
     for (int64_t i = 0; i < s->columns && !is_yes(s); i++)
-        write_title(p, s, before, column_name(s, i, number));
+        add_title_of(p, s, before, column_name(s, i, number));
 }
 
-static void write_first_line(const struct predict *p, const struct predictions *batch)
+static void write_first_line(const struct predict *p)
 {
-    fputs("row", p->out);
-    for (int i = 0; i < p->flags.with.count; i++) {
-        fputc(',', p->out);
-        write_cell(p, p->flags.with.at[i]);
-    }
-    for (int i = 0; i < p->output_count; i++) {
-        const struct said said = said_of(&p->outputs[i], batch, 0);
-        write_titles(p, &said);
+    for (int i = 0; i < p->titles.count; i++) {
+        if (i > 0) fputc(',', p->out);
+        write_cell(p, p->titles.at[i]);
     }
     fputc('\n', p->out);
 }
@@ -459,25 +450,36 @@ static err make_json_name(struct predict *p, const char *before, const char *nam
     return OK;
 }
 
+static const char *json_numbers(const struct said *s)
+{
+    if (is_yes(s)) return "probability";
+    return s->predicts == PREDICTS_NUMBER ? "values" : "probabilities";
+}
+
+static void add_json_titles(struct predict *p, const struct said *s)
+{
+    if (s->name) {
+        add_title(p, s->name);
+        return;
+    }
+    if (has_class(s)) add_title(p, "class");
+    add_title(p, json_numbers(s));
+}
+
 /* Members of the row, or of an object that is called as the head. */
 static err make_json_names_of(struct predict *p, struct output *o)
 {
     const char *before = ", ", *name = o->name;
-    const int64_t columns = columns_of(o);
+    const struct said said = said_always(o);
     o->behind = "";
     if (o->node) return make_json_name(p, before, name, &o->before_numbers);
-    const enum prediction predicts = o->head->loss.loss->predicts;
-    const struct said said = {.predicts = predicts, .words = o->words, .columns = columns};
     if (name) {
         TRY(make_json_name(p, before, name, &before));
         before = arena_format(&p->model.spec.arena, "%s{", before);
         o->behind = "}";
     }
     if (has_class(&said)) TRY(make_json_name(p, before, "class", &o->before_class));
-    return make_json_name(p, has_class(&said) ? ", " : before,
-                          is_yes(&said)                 ? "probability"
-                          : predicts == PREDICTS_NUMBER ? "values"
-                                                        : "probabilities",
+    return make_json_name(p, has_class(&said) ? ", " : before, json_numbers(&said),
                           &o->before_numbers);
 }
 
@@ -532,7 +534,7 @@ static err check_written(struct predict *p)
 static err take(void *context, const struct predictions *batch)
 {
     struct predict *p = context;
-    if (p->rows == 0 && p->format == OUTPUT_CSV) write_first_line(p, batch);
+    if (p->rows == 0 && p->format == OUTPUT_CSV) write_first_line(p);
     for (int64_t i = 0; i < batch->rows; i++) {
         const int64_t number = left_out_number(p->model.session.data.evaluation->left_out,
                                                p->first_row + batch->first + i);
@@ -689,28 +691,51 @@ static err find_outputs(struct predict *p)
     return OK;
 }
 
-/* "vector", or "vector_3" */
-static bool is_of(const char *title, const char *name)
+static int compare_titles(const void *a, const void *b)
 {
-    const size_t length = strlen(name);
-    if (strncmp(title, name, length)) return false;
-    title += length;
-    return !*title || (*title == '_' && title[1] && !title[1 + strspn(title + 1, "0123456789")]);
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* A cell beside has another name than what is written. */
-static err check_names(const struct predict *p)
+static err fail_title(const struct predict *p, const char *title)
+{
+    if (text_find(p->flags.with.at, p->flags.with.count, title) >= 0)
+        return fail(ERR_INPUT, "--with=%s: another value of a row has this name", title);
+    return fail(ERR_INPUT,
+                "two values of a row have the name \"%s\"; --outputs chooses among them%s", title,
+                p->format == OUTPUT_CSV ? ", and lists of jsonl have one name each" : "");
+}
+
+/* Each name is one value's. */
+static err check_titles(const struct predict *p)
+{
+    const size_t count = (size_t)p->titles.count;
+    const char **sorted = malloc(count * sizeof *sorted), *twice = NULL;
+    if (!sorted) return fail(ERR_MEMORY, "no memory for names");
+    memcpy(sorted, p->titles.at, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare_titles);
+    for (size_t i = 1; i < count && !twice; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0) twice = sorted[i];
+    free(sorted);
+    return twice ? fail_title(p, twice) : OK;
+}
+
+static err make_titles(struct predict *p)
 {
     const struct strings *with = &p->flags.with;
-    if (p->format == OUTPUT_NPY && with->count)
-        return fail(ERR_INPUT, "--with: an npy file has numbers of the model only; csv and jsonl "
-                               "take cells");
-    for (int i = 0; i < p->output_count; i++)
-        for (int k = 0; k < with->count && p->outputs[i].name; k++)
-            if (is_of(with->at[k], p->outputs[i].name))
-                return fail(ERR_INPUT, "--with=%s: a %s has this name", with->at[k],
-                            p->outputs[i].head ? "head" : "node");
-    return OK;
+    size_t room = 1 + (size_t)with->count;
+    if (p->format == OUTPUT_NPY)
+        return with->count ? fail(ERR_INPUT, "--with: an npy file has numbers of the model only; "
+                                             "csv and jsonl take cells")
+                           : OK;
+    for (int i = 0; i < p->output_count; i++) room += 1 + (size_t)columns_of(&p->outputs[i]);
+    p->titles.at = arena_array(&p->model.spec.arena, room, sizeof *p->titles.at);
+    add_title(p, "row");
+    for (int i = 0; i < with->count; i++) add_title(p, with->at[i]);
+    for (int i = 0; i < p->output_count; i++) {
+        const struct said said = said_always(&p->outputs[i]);
+        (p->format == OUTPUT_CSV ? add_titles : add_json_titles)(p, &said);
+    }
+    return check_titles(p);
 }
 
 /* The output is opened when everything else is there: a wrong word in the call empties no file. */
@@ -722,13 +747,12 @@ static err predict(struct predict *p, int argc, char **argv, struct arena *arena
     TRY(named_outputs_split(&p->flags.with, "--with", WITH_MAX, arena));
     TRY(named_outputs_split(&p->flags.outputs, "--outputs", OUTPUTS_MAX, arena));
     TRY(choose_format(p));
-    TRY(check_with(p));
     p->spec_path = path;
     TRY(restored_model_load_spec(&p->model, &p->flags.shared, path));
     TRY(choose_data(p));
     TRY(restored_model_open(&p->model, true));
     TRY(find_outputs(p));
-    TRY(check_names(p));
+    TRY(make_titles(p));
     if (p->format == OUTPUT_JSONL) TRY(make_json_names(p));
     TRY(open_beside(p));
     TRY(open_output(p));

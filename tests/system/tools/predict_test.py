@@ -267,6 +267,9 @@ class Data(Predict):
         kinds = {
             "csv": ("id,a,y,b", lambda i, a, b: f"n{i},{a},0,{b}"),
             "jsonl": (None, lambda i, a, b: json.dumps({"id": f"n{i}", "a": a, "b": b, "y": 0})),
+            "escaped.jsonl": (None, lambda i, a, b: (
+                f' {{ "q" :["{{\\"id\\":[","]}}", ","] , "\\u0069d": "n{i}","a":{json.dumps(a)} ,"t":"\\"id\\":{{",'
+                f'"b" : {b},"y":0 }} ')),
         }
         for (kind, (head, line)), stream in itertools.product(kinds.items(), ("never", "always")):
             with self.subTest(kind=kind, stream=stream):
@@ -281,7 +284,7 @@ class Data(Predict):
                     names.append(f"{part}.{kind}")
                     (self.folder / names[-1]).write_text("\n".join(lines) + "\n")
                 spec = model.spec(data_eval={
-                    "format": kind, "file": names, "label": "y", "bad_rows": 99, "skip": 2,
+                    "format": kind.split(".")[-1], "file": names, "label": "y", "bad_rows": 99, "skip": 2,
                     "stream": stream})
                 spec["data"]["columns"] = [{"column": "numeric", "name": name} for name in "ab"]
                 spec["model"].insert(0, {"op": "concat", "inputs": ["a", "b"]})
@@ -424,9 +427,24 @@ class Data(Predict):
         self.assertIn('no head and no node has this name (did you mean "twice"?)', self.refuse("--out=o.csv", "--outputs=twic"))
         self.assertIn("named twice", self.refuse("--out=o.csv", "--outputs=out,out"))
         self.assertIn("an empty name", self.refuse("--out=o.csv", "--outputs=out,"))
-        self.assertIn("a node has this name", self.refuse("--out=o.csv", "--outputs=out", "--with=out_1"))
+        self.assertIn("another value of a row has this name", self.refuse("--out=o.csv", "--outputs=out", "--with=out_1"))
         self.assertIn("csv and jsonl take cells", self.refuse("--out=o.npy", "--with=a"))
         self.assertIn("name a file", self.refuse("--out=-", "--format=npy"))
+        self.assertFalse((self.folder / "o.csv").exists())
+
+    def test_no_two_values_of_a_row_have_one_name(self):
+        """A node of two numbers is two columns; whoever reads a table by its names would lose one."""
+        spec = model.spec()
+        spec["model"] = [{"op": "scale", "name": "first", "factor": 2},
+                         {"op": "slice", "name": "first_1", "inputs": ["first"], "begin": [0], "size": [1]},
+                         {"op": "slice", "name": "class", "inputs": ["first"], "begin": [1], "size": [1]},
+                         {"op": "concat", "inputs": ["first_1", "class"]}, {"op": "dense", "name": "out", "units": 3}]
+        self.write_spec(spec)
+        both = "--outputs=first,first_1"
+        self.assertIn('two values of a row have the name "first_1"', self.refuse("--out=o.csv", both))
+        self.assertEqual(list(self.lines(both)[0]), ["row", "first", "first_1"])
+        self.assertIn('two values of a row have the name "class"', self.refuse("--out=o.jsonl", "--outputs=class,probabilities"))
+        self.assertEqual(list(self.lines("--outputs=class")[0]), ["row", "class"])
         self.assertFalse((self.folder / "o.csv").exists())
 
     def test_output_that_cannot_be_written(self):

@@ -534,6 +534,7 @@ static err read_warm(const struct setup_fields *f, struct arena *arena, struct s
         .map_count = count,
         .skips = f->warm_skips.at,
         .skip_count = f->warm_skips.count,
+        .can_skip = true,
         .slots = f->warm_slots,
     };
     return read_row_maps(f, arena, &ret->warm.how);

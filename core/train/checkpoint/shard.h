@@ -98,7 +98,8 @@ struct warm_start {
     int map_count;
     const char *const *skips; /* patterns (fnmatch) of wanted names that keep initial values */
     int skip_count;
-    bool slots; /* slots and powers too */
+    bool slots;    /* slots and powers too */
+    bool can_skip; /* by a key of train.warm_start, which errors tell of */
     const struct row_map *rows;
     int row_count;
 };

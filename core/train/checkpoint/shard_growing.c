@@ -236,12 +236,13 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     TRY(shard_growing_name(stored, NULL, part, "keys", name));
     *ret_entry = bundle_find(bundle, name);
     if (*ret_entry || part > 0) return OK;
-    if (bundle_find(bundle, stored) || shard_parts_there(bundle, stored, NULL))
-        return fail(ERR_INPUT,
-                    "%s: %s has fixed rows there, and grows here (\"capacity\": \"dynamic\"); "
-                    "train.warm_start can \"skip\" it",
-                    bundle_prefix(bundle), stored);
-    return fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
+    const bool is_fixed = bundle_find(bundle, stored) || shard_parts_there(bundle, stored, NULL);
+    const err e =
+        is_fixed ? fail(ERR_INPUT,
+                        "%s: %s has fixed rows there, and grows here (\"capacity\": \"dynamic\")",
+                        bundle_prefix(bundle), stored)
+                 : fail(ERR_INPUT, "%s: no \"%s\"", bundle_prefix(bundle), name);
+    return shard_fail_or_skip(e, warm, is_fixed);
 }
 
 /* The number of rows of a part, if it is valid: that is checked where they are read. */

@@ -21,6 +21,9 @@ const struct slot_names *shard_slots_of(const struct shard *, int optimizer);
 /* "kernel" and "Adam" -> "kernel/Adam"; slot NULL: the name as it is. */
 err shard_name(const char *variable, const char *slot, char ret[BUNDLE_NAME_MAX]);
 
+/* The error, and what to write so that the variable is passed over, where that can be written. */
+err shard_fail_or_skip(err, const struct warm_start *, bool is_there);
+
 /* ERR_INPUT where a map cannot be applied. */
 err shard_map_check(const struct warm_start *);
 

@@ -81,6 +81,13 @@ err shard_map(const struct warm_start *warm, const char *variable, const char *s
     return shard_name(variable, slot, ret);
 }
 
+err shard_fail_or_skip(err e, const struct warm_start *warm, bool is_there)
+{
+    if (!e || !warm || !warm->can_skip) return e;
+    return fail(e, "%s; \"skip\" leaves variables as they begin%s", error_text(),
+                is_there ? "" : ", and \"absent\": \"initial\" all that are not there");
+}
+
 bool shard_map_skips(const struct warm_start *warm, const char *wanted)
 {
     for (int i = 0; warm && i < warm->skip_count; i++) {

@@ -41,8 +41,7 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
 {
     if (shard_grows_there(bundle, wish->stored))
         return fail(ERR_INPUT,
-                    "%s: %s grows there (\"capacity\": \"dynamic\"), and has fixed rows here; "
-                    "train.warm_start can \"skip\" it",
+                    "%s: %s grows there (\"capacity\": \"dynamic\"), and has fixed rows here",
                     bundle_prefix(bundle), wish->stored);
     const struct suggestion near = bundle_nearest(bundle, wish->stored, NULL);
     const bool is_mapped = strcmp(wish->wanted, wish->stored) != 0;
@@ -117,11 +116,7 @@ static err find_slice(const struct bundle *bundle, const struct warm_start *warm
     if (shard_map_skips(warm, wish.wanted)) return OK;
     TRY(shard_map(warm, slice->name, slot, wish.stored));
     const err e = find_source(bundle, warm, slice, &wish, ret);
-    return e && warm ? fail(e, "%s; \"skip\" leaves variables as they begin%s", error_text(),
-                            bundle_find(bundle, wish.stored)
-                                ? ""
-                                : ", and \"absent\": \"initial\" all that are not there")
-                     : e;
+    return shard_fail_or_skip(e, warm, bundle_find(bundle, wish.stored) != NULL);
 }
 
 err shard_check_values(const struct bundle *bundle, const struct warm_start *warm,

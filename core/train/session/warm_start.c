@@ -356,6 +356,7 @@ static void begin(struct planning *p)
                                   .skips = p->skips,
                                   .skip_count = spec->skip.count,
                                   .slots = spec->slots,
+                                  .can_skip = true,
                                   .rows = p->maps};
 }
 

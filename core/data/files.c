@@ -84,11 +84,11 @@ static err add_all_fitting(struct found *f, const char *pattern, const char *who
         .found = f, .pattern = pattern, .before = strlen(whole) - strlen(pattern)};
     TRY(files_match(whole, fitting.before, add_fitting, &fitting));
     if (fitting.is_any) return OK;
-    return fail(ERR_INPUT, "no file fits \"%s\"%s", pattern,
-                fitting.is_any_hidden
-                    ? " but those whose names begin with . or _, which are none of "
-                      "data"
-                    : "");
+    const err e = fail(ERR_INPUT, "no file fits \"%s\"%s", pattern,
+                       fitting.is_any_hidden
+                           ? " but those whose names begin with . or _, which are none of data"
+                           : "");
+    return path_is_relative(pattern) ? input_fail_absent(f->context) : e;
 }
 
 static err add_one(struct found *f, const char *path)

@@ -60,7 +60,8 @@ static void what_is_not_found_is_named(void **state)
     assert_refused(CSV("[]"), "a file, or a list of files", NULL);
     assert_refused(CSV("7"), "a file, or a list of files", "got 7", NULL);
     assert_refused(CSV("['b.csv', 7]"), "file[1]", "a string", NULL);
-    assert_refused(CSV("'no*'"), "\"file\"", "no file fits \"no*\"", NULL);
+    assert_refused(CSV("'no*'"), "\"file\"", "no file fits \"no*\" (relative paths begin at /",
+                   "--data_dir", NULL);
     assert_refused(CSV("['b.csv', 'none.csv']"), "none.csv", "No such file", NULL);
     assert_refused(CSV("'@none.txt'"), "none.txt", "No such file", NULL);
     file_write_text("names.txt", "b.csv\nnone.csv\n");

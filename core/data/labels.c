@@ -63,7 +63,7 @@ static err check_label(const struct label_spec *label)
     const int forms = (label->positive != NULL) + (label->classes.count > 0) +
                       (has_threshold(label) || is_scaled) + label->one_hot;
     if (label->threshold && !json_is_null(label->threshold) && !has_threshold(label))
-        return fail(ERR_INPUT, "threshold: expected a number or null");
+        return fields_fail_expected("threshold", "a number or null", label->threshold);
     if (forms > 1)
         return fail(ERR_INPUT, "expected at most one of positive, classes, one_hot, and threshold "
                                "or scale");

@@ -194,6 +194,9 @@ bool flags_has(const struct object *, const char *word); /* "--seed", "--seed=1"
 /* Is the next word the value of this one ("--seed")? Not behind a boolean, nor an unknown flag. */
 bool flags_take_value(const struct object *, const char *word);
 
+/* ERR_INPUT, for a value that is kept as JSON: "FIELD: expected A NUMBER, got WHAT STANDS THERE" */
+err fields_fail_expected(const char *field, const char *expected, const json_t *got);
+
 /* Documentation from the same tables. */
 void fields_help(FILE *, const struct object *, int indent); /* a table of fields */
 void flags_help(FILE *, const struct object *);

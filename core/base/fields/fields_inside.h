@@ -64,6 +64,7 @@ void text_add_near(struct text *, const char *word, const char *const *names, in
 void text_add_place(struct text *, const struct place *); /* model[3].units */
 void text_add_expected(struct text *, const struct field *);
 void text_add_found(struct text *, const json_t *);
+json_type text_in_quotes(const char *string); /* "0.1": JSON_REAL; what is no JSON: JSON_STRING */
 err fail_at(const struct place *, const struct text *message); /* ERR_INPUT, place: message */
 
 #endif

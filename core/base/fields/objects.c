@@ -172,7 +172,11 @@ err field_parse_variant(const struct input *in, void *ret)
         return fill(in->field->object, NULL, in->place, in->arena, ret);
     if (json_is_number(in->json) && kinds->number_kind) return parse_number_kind(in, ret);
     if (json_is_string(in->json)) {
-        TRY(find_kind(in, json_string_value(in->json), &kind));
+        const char *name = json_string_value(in->json);
+        const json_type type = text_in_quotes(name);
+        if (kinds->number_kind && (type == JSON_INTEGER || type == JSON_REAL))
+            return fail_expected(in);
+        TRY(find_kind(in, name, &kind));
         return fill_variant(in, kind, NULL, ret);
     }
     if (!json_is_object(in->json)) return fail_expected(in);

@@ -32,6 +32,14 @@ err fail_expected(const struct input *in)
     return fail_at(in->place, &text);
 }
 
+err fields_fail_expected(const char *field, const char *expected, const json_t *got)
+{
+    struct text text = {.length = 0};
+    text_add(&text, "%s: expected %s, got ", field, expected);
+    text_add_found(&text, got);
+    return fail(ERR_INPUT, "%s", text.at);
+}
+
 /* Scalars */
 
 static err parse_bool(const struct input *in, void *ret)

@@ -177,6 +177,27 @@ void text_add_expected(struct text *text, const struct field *field)
     }
 }
 
+json_type text_in_quotes(const char *string)
+{
+    json_t *inner = json_from_text(string);
+    const json_type type = inner ? json_typeof(inner) : JSON_STRING;
+    json_decref(inner);
+    return type;
+}
+
+/* As shells, YAML and cells of tables have numbers, and JSON should not. */
+static void add_in_quotes(struct text *text, const char *string)
+{
+    static const char *const names[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_INTEGER] = "a number",
+        [JSON_REAL] = "a number",    [JSON_TRUE] = "true",    [JSON_FALSE] = "false",
+        [JSON_NULL] = "null",        [JSON_STRING] = NULL,
+    };
+    const char *name = names[text_in_quotes(string)];
+    text_add_quoted(text, string);
+    if (name) text_add(text, ", %s in quotes", name);
+}
+
 void text_add_found(struct text *text, const json_t *json)
 {
     switch (json_typeof(json)) {
@@ -187,7 +208,7 @@ void text_add_found(struct text *text, const json_t *json)
         text_add(text, "a list of %zu", json_array_size(json));
         break;
     case JSON_STRING:
-        text_add_quoted(text, json_string_value(json));
+        add_in_quotes(text, json_string_value(json));
         break;
     case JSON_INTEGER:
         text_add(text, "%" JSON_INTEGER_FORMAT, json_integer_value(json));

@@ -45,7 +45,7 @@ static err open(struct column_maker *m, const struct column_context *context)
     (void)context;
     if (a->source.max != 1) return fail(ERR_INPUT, "max: expected 1, a row has one time");
     if (a->fallback && !json_is_null(a->fallback) && !json_is_number(a->fallback))
-        return fail(ERR_INPUT, "default: expected a number or null");
+        return fields_fail_expected("default", "a number or null", a->fallback);
     if (a->part != DATE_SECONDS && json_is_number(a->fallback) &&
         !(fabs(json_number_value(a->fallback)) < YEAR_9999_END))
         return fail(ERR_INPUT, "default: expected seconds since 1970, before the year 10000");

@@ -64,7 +64,7 @@ static err check_default(const struct numeric_attributes *a)
 {
     if (is_number_or_null(a->fallback)) return OK;
     if (!numeric_default_is_mean(a))
-        return fail(ERR_INPUT, "default: expected a number, \"mean\" or null");
+        return fields_fail_expected("default", "a number, \"mean\" or null", a->fallback);
     if (a->standardize && a->source.max == 1) return OK;
     return fail(ERR_INPUT, "default: \"mean\" is of one number that is standardized");
 }
@@ -85,8 +85,8 @@ static err open(struct column_maker *m, const struct column_context *context)
     const struct numeric_attributes *a = m->attributes;
     TRY(check_default(a));
     if (!is_number_or_null(a->padding))
-        return fail(ERR_INPUT, "padding: expected a number or null");
-    if (!is_number_or_null(a->min)) return fail(ERR_INPUT, "min: expected a number or null");
+        return fields_fail_expected("padding", "a number or null", a->padding);
+    if (!is_number_or_null(a->min)) return fields_fail_expected("min", "a number or null", a->min);
     TRY(check_standard(a));
     m->made.dtype = FLOAT32;
     m->made.shape = (struct shape){1, {a->source.max}};

@@ -332,10 +332,11 @@ static err read_missing(struct table *t)
     t->has_missing = missing && !json_is_null(missing);
     if (!t->has_missing) return OK;
     if (!json_is_number(missing) || !(fabs(json_number_value(missing)) <= FLT_MAX))
-        return fail(ERR_INPUT,
-                    "%s: \"missing\": expected a number or null; words that count as empty are "
-                    "for data.columns",
-                    t->file.path);
+        return fail_prefix(fields_fail_expected(
+                               "\"missing\"",
+                               "a number or null (words that count as empty are for data.columns)",
+                               missing),
+                           "%s", t->file.path);
     t->missing = json_number_value(missing);
     return OK;
 }

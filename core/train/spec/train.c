@@ -4,6 +4,7 @@
  * stands only where neither is given is not a matter of the table: such keys are null there, and
  * what that means is filled in here. Zero turns the thing off.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/files/url.h"
@@ -21,7 +22,8 @@ enum {
     HOOKS_MAX = 64,
     ACCUMULATE_MAX = 65536,
     MAPS_MAX = 4096,
-    SKIPS_MAX = 4096
+    SKIPS_MAX = 4096,
+    EXPECTED_MAX = 80 /* bytes of what is expected in words */
 };
 enum { SAVE_CHECKPOINT_SECS = 600, SAVE_SUMMARIES_STEPS = 100 }; /* TensorFlow's */
 static const double secs_max = 1e9;
@@ -458,9 +460,10 @@ static err parse_towers(const json_t *json, struct arena *arena, struct tower_sp
     }
     if (json_is_array(json) && json_array_size(json) > 1 && json_array_size(json) <= TOWERS_MAX)
         return parse_tower_list(json, arena, ret);
-    return fail(ERR_INPUT,
-                "train.towers: expected an integer from 1 to %d, or a list of 2 to %d devices",
-                TOWERS_MAX, TOWERS_MAX);
+    char expected[EXPECTED_MAX];
+    snprintf(expected, sizeof expected, "an integer from 1 to %d, or a list of 2 to %d devices",
+             TOWERS_MAX, TOWERS_MAX);
+    return fields_fail_expected("train.towers", expected, json);
 }
 
 /* What hooks can tell from the spec alone is told by `dtrain check` too. */

@@ -138,6 +138,22 @@ static void wrong_types_are_refused_with_the_path(void **state)
                    "points[1].x: expected an integer, got \"left\"");
 }
 
+static void what_stands_in_quotes_is_told_as_that(void **state)
+{
+    assert_refused("{\"units\": \"16\"}",
+                   "units: expected an integer from 1 to 16777216, got \"16\", a number in quotes");
+    assert_refused("{\"units\": 1, \"rate\": \"1e-3\"}",
+                   "rate: expected a number of at least 0, got \"1e-3\", a number in quotes");
+    assert_refused("{\"units\": 1, \"flag\": \"true\"}",
+                   "flag: expected true or false, got \"true\", true in quotes (flag: a switch)");
+    assert_refused("{\"units\": 1, \"weights\": [1, \"2\"]}",
+                   "weights[1]: expected a number, got \"2\", a number in quotes");
+    assert_refused("{\"units\": 1, \"weights\": \"[1, 2]\"}",
+                   "weights: expected a list of numbers, got \"[1, 2]\", a list in quotes");
+    assert_refused("{\"units\": 1, \"origin\": \"{}\"}",
+                   "origin: expected an object, got \"{}\", an object in quotes");
+}
+
 static void lists_of_wrong_length_are_refused(void **state)
 {
     assert_refused("{\"units\": 1, \"sizes\": []}",
@@ -324,6 +340,7 @@ int main(void)
         cmocka_unit_test(null_is_absent_only_where_that_is_the_default),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(wrong_types_are_refused_with_the_path),
+        cmocka_unit_test(what_stands_in_quotes_is_told_as_that),
         cmocka_unit_test(lists_of_wrong_length_are_refused),
         cmocka_unit_test(lists_have_a_limit_even_where_none_is_named),
         cmocka_unit_test(unknown_choices_name_the_known_and_the_nearest),

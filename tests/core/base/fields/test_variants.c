@@ -43,6 +43,10 @@ static void a_bare_number_means_the_number_kind(void **state)
     parsed_fini(&p);
     assert_refused("{\"units\": 1, \"optimizer\": 11}",
                    "optimizer: expected a number from 0 to 10, got 11");
+    assert_refused(
+        "{\"units\": 1, \"optimizer\": \"0.5\"}",
+        "optimizer: expected an object with \"type\", a number, or one of adam, constant, "
+        "none, got \"0.5\", a number in quotes");
     assert_refused("{\"units\": 1, \"layer\": 11}",
                    "layer: expected an object with \"op\", or one of adam, constant, none, got 11");
 }

@@ -93,7 +93,7 @@ static err check_url(const char *flag, const char *path)
 }
 
 /* A run of hours must not end with a file that could not be written. */
-static err check_output(const char *flag, const char *path)
+static err check_writable(const char *flag, const char *path)
 {
     if (!path) return OK;
     char folder[PATH_MAX];
@@ -133,9 +133,9 @@ static err check_http(const struct run *run)
 static err check_words(const struct run *run)
 {
     TRY(check_coordinator(run));
-    TRY(check_output("result", run->flags.result));
-    TRY(check_output("metrics_file", run->flags.metrics_file));
-    TRY(check_output("ready_file", run->flags.listening.ready_file));
+    TRY(check_writable("result", run->flags.result));
+    TRY(check_writable("metrics_file", run->flags.metrics_file));
+    TRY(check_writable("ready_file", run->flags.listening.ready_file));
     TRY(check_http(run));
     return check_device(run);
 }

@@ -134,7 +134,7 @@ static err check_workers(const struct run *run)
 
 /* ---- outputs ---- */
 
-static err check_output(const struct run *run, const char *flag, const char *path)
+static err check_unread(const struct run *run, const char *flag, const char *path)
 {
     const struct train_spec *train = &run->spec.train;
     const struct written_file out = {flag, path};
@@ -157,22 +157,22 @@ static err check_record(const struct run *run)
     if (!run->flags.record.to) return OK;
     for (long long i = 0; i < ps || i == 0; i++) {
         const int length = snprintf(path, sizeof path, "%s.ps-%lld", run->flags.record.to, i);
-        if (length < (int)sizeof path) TRY(check_output(run, "record", path));
+        if (length < (int)sizeof path) TRY(check_unread(run, "record", path));
     }
     return OK;
 }
 
-static err check_outputs(const struct run *run)
+static err check_outputs_unread(const struct run *run)
 {
-    TRY(check_output(run, "result", run->flags.result));
-    TRY(check_output(run, "metrics_file", run->flags.metrics_file));
-    TRY(check_output(run, "ready_file", run->flags.listening.ready_file));
+    TRY(check_unread(run, "result", run->flags.result));
+    TRY(check_unread(run, "metrics_file", run->flags.metrics_file));
+    TRY(check_unread(run, "ready_file", run->flags.listening.ready_file));
     return check_record(run);
 }
 
 err settings_check_spec(const struct run *run)
 {
-    TRY(check_outputs(run));
+    TRY(check_outputs_unread(run));
     err e = check_saving(run);
     if (!e) e = check_workers(run);
     if (!e) return OK;

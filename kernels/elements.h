@@ -103,7 +103,7 @@ ELEMENT float element_slope(enum activation kind, float alpha, float y, float x)
     case ACTIVATION_GELU_TANH:
         return element_gelu_tanh_slope(x);
     case ACTIVATION_SELU: /* 1.758: the two constants multiplied, which y is above */
-        return y > 0.0f ? 1.05070099f : y + 1.75809934f;
+        return y < 0.0f ? y + 1.75809934f : 1.05070099f;
     case ACTIVATION_SOFTSIGN:
         return (1.0f - mathf_abs(y)) * (1.0f - mathf_abs(y));
     case ACTIVATION_SQUARE:

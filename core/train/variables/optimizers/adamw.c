@@ -26,16 +26,7 @@ struct adamw {
 };
 
 static const struct field fields[] = {
-    LEARNING_RATE(struct adamw, moments.learning_rate, "0.001"),
-    /* 1 - beta must not vanish in a float: it divides the rate */
-    FIELD_OF("beta1", FLOAT, struct adamw, moments.beta1, .fallback = "0.9", .min = 0,
-             .max = 0.999999, .help = "decay of the mean of the gradients"),
-    FIELD_OF("beta2", FLOAT, struct adamw, moments.beta2, .fallback = "0.999", .min = 0,
-             .max = 0.999999, .help = "decay of the mean of the squared gradients"),
-    /* zero would divide zero by zero where no gradient has come yet */
-    FIELD_OF("epsilon", FLOAT, struct adamw, moments.epsilon, .fallback = "1e-7", .min = 1e-30,
-             .max = 1e30,
-             .help = "added to the root of the mean square, so that it never divides by zero"),
+    MOMENTS_ROWS("1e-7"),
     FIELD_OF("weight_decay", FLOAT, struct adamw, weight_decay, .fallback = "0.004", .min = 0,
              .max = 1e6,
              .help = "decoupled weight decay: each step subtracts this fraction of every weight, "

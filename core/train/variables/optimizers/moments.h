@@ -34,6 +34,19 @@ struct moments { /* their attributes begin with it */
     double epsilon;
 };
 
+/* Rows of a table of fields, for attributes that begin with a struct moments. 1 - beta must not
+ * vanish in a float: it divides the rate. An epsilon of 0 would divide zero by zero where no
+ * gradient has come yet. */
+#define MOMENTS_ROWS(epsilon_fallback)                                                             \
+    LEARNING_RATE(struct moments, learning_rate, "0.001"),                                         \
+        FIELD_OF("beta1", FLOAT, struct moments, beta1, .fallback = "0.9", .min = 0,               \
+                 .max = 0.999999, .help = "decay of the mean of the gradients"),                   \
+        FIELD_OF("beta2", FLOAT, struct moments, beta2, .fallback = "0.999", .min = 0,             \
+                 .max = 0.999999, .help = "decay of the mean of the squared gradients"),           \
+        FIELD_OF("epsilon", FLOAT, struct moments, epsilon, .fallback = epsilon_fallback,          \
+                 .min = 1e-30, .max = 1e30,                                                        \
+                 .help = "added to the root of the mean square, so that it never divides by zero")
+
 extern const struct field moments_fields[]; /* of a struct moments, with the defaults of adam */
 float moments_beta1(const void *attributes);
 float moments_beta2(const void *attributes);

@@ -137,8 +137,9 @@ def main():
         out = pathlib.Path(out)
         print(subprocess.run([dtrain, "export", "spec.json", "--checkpoint=run", "--format=onnx", f"--out={out}/m", *flags],
                              cwd=folder, check=True, capture_output=True, text=True).stdout, end="")
-        subprocess.run([dtrain, "predict", "spec.json", "--checkpoint=run", f"--out={out}/p.npy"], cwd=folder, check=True,
-                       stdout=subprocess.DEVNULL)
+        outputs = [flag for flag in flags if flag.startswith("--outputs=")]
+        subprocess.run([dtrain, "predict", "spec.json", "--checkpoint=run", f"--out={out}/p.npy", *outputs], cwd=folder,
+                       check=True, stdout=subprocess.DEVNULL)
         wanted = np.load(out / "p.npy")
         (path,) = (out / "m").glob("*.onnx")
         onnx.checker.check_model(str(path), full_check=True)

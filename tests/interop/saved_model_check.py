@@ -87,14 +87,16 @@ def example(cells, inputs, times, row):
     return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
 
-def predicted(dtrain, folder, out):
-    subprocess.run([dtrain, "predict", "spec.json", "--checkpoint=run", f"--out={out}/p.npy"], cwd=folder, check=True,
+def predicted(dtrain, folder, out, flags):
+    """By --outputs of export, whose names TensorFlow sorts"""
+    flags = sorted(flag for flag in flags if flag.startswith("--outputs="))
+    subprocess.run([dtrain, "predict", "spec.json", "--checkpoint=run", f"--out={out}/p.npy", *flags], cwd=folder, check=True,
                    stdout=subprocess.DEVNULL)
     return np.load(out / "p.npy")
 
 
 def joined(outputs):
-    return np.concatenate([np.asarray(outputs[name]).reshape(len(outputs[name]), -1) for name in outputs], axis=1)
+    return np.concatenate([np.asarray(outputs[name]).reshape(len(outputs[name]), -1) for name in sorted(outputs)], axis=1)
 
 
 def report(what, got, wanted):
@@ -121,7 +123,7 @@ def main():
         out = pathlib.Path(out)
         print(subprocess.run([dtrain, "export", "spec.json", "--checkpoint=run", "--format=saved_model", f"--out={out}/m",
                               *flags], cwd=folder, check=True, capture_output=True, text=True).stdout, end="")
-        wanted = predicted(dtrain, folder, out)
+        wanted = predicted(dtrain, folder, out, flags)
         (path,) = (out / "m").iterdir()
         loaded = tf.saved_model.load(str(path))
         serve = loaded.signatures["serving_default"]

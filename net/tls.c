@@ -33,6 +33,7 @@ enum {
     IN_BYTES = OUT_BYTES,                          /* that OpenSSL has not asked for yet */
     KEY_BYTES = 32,
     LOOK_MS = 1000, /* between two looks at files */
+    TIME_TEXT_BYTES = 64,
 };
 
 enum { CERTIFICATE, PRIVATE_KEY, AUTHORITY, FILES };
@@ -428,6 +429,22 @@ static err use_private_key(SSL_CTX *context, const char *path)
                 path, path);
 }
 
+/* Nobody takes it before or after that time. */
+static err check_time(const char *path, const X509 *certificate)
+{
+    const ASN1_TIME *from = X509_get0_notBefore(certificate);
+    const ASN1_TIME *until = X509_get0_notAfter(certificate);
+    const bool is_over = X509_cmp_current_time(until) < 0;
+    char text[TIME_TEXT_BYTES] = "";
+    if (!is_over && X509_cmp_current_time(from) < 0) return OK;
+    BIO *memory = BIO_new(BIO_s_mem());
+    if (memory && ASN1_TIME_print(memory, is_over ? until : from))
+        (void)BIO_gets(memory, text, sizeof text);
+    BIO_free(memory);
+    return fail(ERR_INPUT, "%s: the certificate %s %s, by the clock of this host", path,
+                is_over ? "has expired on" : "is valid only from", text);
+}
+
 static err use_certificate(SSL_CTX *context, char *const *files)
 {
     const char *certificate = files[CERTIFICATE], *key = files[PRIVATE_KEY],
@@ -435,6 +452,7 @@ static err use_certificate(SSL_CTX *context, char *const *files)
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
         return fail_ssl(ERR_INPUT, certificate);
+    TRY(check_time(certificate, SSL_CTX_get0_certificate(context)));
     TRY(use_private_key(context, key));
     if (SSL_CTX_check_private_key(context) != 1) return fail_ssl(ERR_INPUT, key);
     if (SSL_CTX_load_verify_file(context, authority) != 1) return fail_ssl(ERR_INPUT, authority);
@@ -560,6 +578,25 @@ static err refuse_plain(struct tls *tls)
                 tls->keys->has_key ? "--key_file" : "--tls_cert");
 }
 
+/* The peer has looked at the certificate of this task. */
+static bool is_expired_alert(int reason)
+{
+    return reason == SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED;
+}
+
+/* What this task finds wrong with the peer's certificate, or what OpenSSL says. */
+static err fail_proof(const struct tls *tls, unsigned long code)
+{
+    const long found = SSL_get_verify_result(tls->ssl);
+    const char *why = found != X509_V_OK ? X509_verify_cert_error_string(found)
+                      : code             ? ERR_reason_error_string(code)
+                                         : NULL;
+    if (found == X509_V_ERR_CERT_HAS_EXPIRED || found == X509_V_ERR_CERT_NOT_YET_VALID)
+        return fail(ERR_PEER, "does not prove that it belongs to the job: %s", why);
+    return fail(ERR_PEER, "does not prove that it belongs to the job: is its %s another? (%s)",
+                tls->keys->has_key ? "--key_file" : "--tls_ca", why ? why : "TLS failed");
+}
+
 static err fail_handshake(struct tls *tls)
 {
     const unsigned long code = ERR_peek_last_error();
@@ -574,9 +611,9 @@ static err fail_handshake(struct tls *tls)
     if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
         reason == SSL_R_PACKET_LENGTH_TOO_LONG)
         return refuse_plain(tls);
-    const char *why = code ? ERR_reason_error_string(code) : NULL;
-    return fail(ERR_PEER, "does not prove that it belongs to the job: is its %s another? (%s)",
-                tls->keys->has_key ? "--key_file" : "--tls_ca", why ? why : "TLS failed");
+    if (is_expired_alert(reason))
+        return fail(ERR_PEER, "does not take the certificate of this task, which has expired");
+    return fail_proof(tls, code);
 }
 
 enum right tls_right(const struct tls *tls)
@@ -678,11 +715,12 @@ ssize_t tls_send(struct tls *tls, const struct iovec *pieces, int count)
 static ssize_t explain_nothing(struct tls *tls)
 {
     const int why = SSL_get_error(tls->ssl, 0);
+    const bool is_expired = is_expired_alert(ERR_GET_REASON(ERR_peek_last_error()));
     ERR_clear_error();
     const bool is_empty = why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
     if (!tls->reason && is_empty) return errno = EAGAIN, -1;
     if (!tls->reason && (why == SSL_ERROR_ZERO_RETURN || tls->has_ended)) return 0;
-    if (!tls->reason) tls->reason = EPROTO;
+    if (!tls->reason) tls->reason = is_expired ? EKEYEXPIRED : EPROTO;
     return errno = tls->reason, -1;
 }
 

@@ -277,6 +277,58 @@ static void make_for(const char *folder, const char *name, const char *names)
     run_shell(folder, script);
 }
 
+/* ---- a certificate whose time is over ---- */
+
+static bool was_read_in_time;
+
+/* By this a task looks at its own one; those of peers OpenSSL looks at by itself. */
+int __real_X509_cmp_current_time(const void *) __attribute__((weak));
+int __wrap_X509_cmp_current_time(const void *time);
+int __wrap_X509_cmp_current_time(const void *time)
+{
+    static bool is_begin; /* it asks for the end first */
+    if (!was_read_in_time) return __real_X509_cmp_current_time(time);
+    is_begin = !is_begin;
+    return is_begin ? 1 : -1;
+}
+
+static struct tls_keys *read_in_time(const char *folder, const char *name)
+{
+    was_read_in_time = true;
+    struct tls_keys *keys = certificate(folder, name, "ca");
+    was_read_in_time = false;
+    return keys;
+}
+
+static void an_expired_certificate_is_named_on_both_sides(void **state)
+{
+    char folder[] = "/tmp/dtrain-test-tls-XXXXXX";
+    struct tls_keys *none = NULL;
+    struct pair pair;
+    if (system("command -v openssl > /dev/null")) skip();
+    assert_non_null(mkdtemp(folder));
+    make_certificates(folder);
+    run_shell(folder, "openssl x509 -req -in task.csr -CA ca.pem -CAkey ca.key -CAcreateserial"
+                      " -days -1 -out over.pem 2> log && cp -p task.key over.key");
+    assert_int_equal(open_certificate(folder, "over", "over", "ca", &none), ERR_INPUT);
+    if (!strstr(error_text(), "over.pem: the certificate has expired on "))
+        fail_msg("got: %s", error_text());
+    struct tls_keys *task = certificate(folder, "task", "ca"), *over = read_in_time(folder, "over");
+    expect_unheard(over, task, "belongs to the job: certificate has expired");
+    start_with(&pair, task, over); /* it hears that it is refused once it has said who it is */
+    assert_int_equal(transport_tcp.connect(pair.client_loop, pair.address, &end_events,
+                                           &pair.client, &pair.client.link),
+                     OK);
+    pair_until(&pair, &pair.client.closed, 1);
+    if (!strstr(pair.client.text, strerror(EKEYEXPIRED))) fail_msg("got: %s", pair.client.text);
+    assert_int_equal(pair.server.accepted, 0);
+    pair_stop(&pair);
+    tls_keys_close(task);
+    tls_keys_close(over);
+    run_shell(folder, "rm -f *");
+    rmdir(folder);
+}
+
 /* Whoever it is for: the side that listens knows it, and the side that connects takes a task's. */
 static void a_certificate_says_what_it_is_for(void **state)
 {
@@ -390,6 +442,7 @@ int main(void)
         cmocka_unit_test(what_strangers_say_is_not_looked_at),
         cmocka_unit_test(who_says_nothing_makes_room),
         cmocka_unit_test(a_certificate_is_of_the_authority_on_both_sides),
+        cmocka_unit_test(an_expired_certificate_is_named_on_both_sides),
         cmocka_unit_test(a_certificate_says_what_it_is_for),
         cmocka_unit_test(what_is_wrong_with_a_file_is_said_and_no_password_asked),
         cmocka_unit_test(certificates_that_change_are_read_again),

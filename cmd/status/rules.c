@@ -591,16 +591,24 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
 
 /* ---- what has happened ---- */
 
+static void begun_anew(const struct told *t, struct findings *f)
+{
+    const double set = of(t, COUNTER_SETTINGS), others = of(t, COUNTER_GENERATION) - 1 - set;
+    if (set > 0)
+        findings_say(f, FINDING_NOTE, "all tasks have begun anew %.0f times for dtrain set", set);
+    if (others > 0)
+        findings_say(f, FINDING_NOTE,
+                     "all tasks have begun anew %.0f times: from a checkpoint after a loss, or for "
+                     "dtrain scale",
+                     others);
+}
+
 static void events(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
         const struct told *t = &j->tasks[i];
         if (!t->is_ps || t->index) continue;
-        if (of(t, COUNTER_GENERATION) > 1)
-            findings_say(f, FINDING_NOTE,
-                         "all tasks have begun anew %.0f times: from a checkpoint after a loss, or "
-                         "for dtrain set or scale",
-                         of(t, COUNTER_GENERATION) - 1);
+        begun_anew(t, f);
         if (of(t, COUNTER_TERM) > 0)
             findings_say(f, FINDING_NOTE, "another worker has come to lead %.0f times",
                          of(t, COUNTER_TERM));

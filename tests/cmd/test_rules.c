@@ -301,8 +301,18 @@ static void faults_of_the_job_are_named(void **state)
     worker(&job, 0)->counters.at[COUNTER_CHECKPOINT_SECONDS] = 25;
     finds(&job, "checkpoints", "a checkpoint takes 25 s, and one is begun every 30 s");
     job = healthy();
+}
+
+static void what_was_set_is_no_loss(void **state)
+{
+    struct job job = healthy();
     ps(&job, 0)->counters.at[COUNTER_GENERATION] = 3;
-    finds(&job, "events", "all tasks have begun anew 2 times");
+    finds(&job, "events", "all tasks have begun anew 2 times: from a checkpoint");
+    ps(&job, 0)->counters.at[COUNTER_SETTINGS] = 1;
+    finds(&job, "events", "all tasks have begun anew 1 times: from a checkpoint");
+    finds(&job, "events", "all tasks have begun anew 1 times for dtrain set");
+    ps(&job, 0)->counters.at[COUNTER_GENERATION] = 2;
+    finds(&job, "events", "all tasks have begun anew 1 times for dtrain set");
 }
 
 /* By when each has told it; ps and workers may have told nothing for a while. */
@@ -450,6 +460,7 @@ int main(void)
         cmocka_unit_test(ps_that_tell_at_different_moments_are_equal),
         cmocka_unit_test(a_slow_worker_is_named_where_steps_are_long),
         cmocka_unit_test(faults_of_the_job_are_named),
+        cmocka_unit_test(what_was_set_is_no_loss),
         cmocka_unit_test(a_clock_that_is_off_is_named),
         cmocka_unit_test(a_ps_that_does_not_answer_is_named),
         cmocka_unit_test(of_many_silent_ps_some_are_named_and_the_rest_is_counted),

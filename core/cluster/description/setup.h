@@ -51,6 +51,7 @@ struct setup {
     const char *restore; /* prefix of the checkpoint to begin from, NULL: initial values come */
     struct {
         uint64_t generation; /* in which it was made; 0: not known */
+        uint64_t set_in;     /* in which dtrain set last changed what values depend on; 0: never */
         bool resumes;        /* the job was let into that folder before */
     } from;
     struct {
@@ -82,6 +83,7 @@ struct setup_plan {
     const char *directory, *restore, *warm_from;
     struct {
         uint64_t generation; /* in which `restore` was made; 0: not known */
+        uint64_t set_in;     /* as of a setup */
         bool resumes;        /* values of this job are lost: it was let into its folder before */
     } from;
     const struct warm_start *warm; /* with warm_from */

@@ -425,7 +425,10 @@ static err set_up(struct runner_ps *p, const struct message *m, bool *ret_is_bad
 void runner_ps_setup(struct runner_ps *p, const struct message *m)
 {
     struct setup_result r = {0};
+    const uint64_t before = p->share ? p->share->setup.config.generation : 0;
     r.result = set_up(p, m, &r.is_bad_checkpoint);
+    if (!r.result && before && p->share->setup.from.set_in == before)
+        p->task.counting.counters.at[COUNTER_SETTINGS]++;
     r.text = r.result ? error_text() : "";
     if (p->share) r.config = p->share->setup.config;
     r.config.windows = p->pool.count;

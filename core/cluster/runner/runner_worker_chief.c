@@ -845,6 +845,7 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
         spec_steps_per_epoch(w->options.spec, w->session.data.train->rows, workers_of(w));
     plan->directory = w->folder.directory[0] ? w->folder.directory : NULL;
     plan->from.resumes = a->generation != 0;
+    plan->from.set_in = runner_worker_settings_generation(w);
     plan->token = w->folder.token;
     plan->resizes = w->folder.checkpoints ? checkpoints_resizes(w->folder.checkpoints) : 0;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);

@@ -464,6 +464,8 @@ void runner_worker_settings_close(struct runner_worker *);
 /* A generation begins at this step: what the folder has holds, which is this chief's. Joins what is
  * being kept (end), before it is. */
 void runner_worker_settings_end(struct runner_worker *);
+/* In which the last change of what values depend on was made; 0: there was none. */
+uint64_t runner_worker_settings_generation(const struct runner_worker *);
 err runner_worker_settings_choose(struct runner_worker *, uint64_t step);
 /* Other files are begun (train.daily): where the run was to end is no end of theirs. */
 err runner_worker_settings_begin_day(struct runner_worker *);

@@ -334,8 +334,9 @@ void runner_worker_heard_setting(struct runner_worker *w, const struct message *
 
 /* ---- life ---- */
 
-static uint64_t last_generation(const struct settings *s)
+uint64_t runner_worker_settings_generation(const struct runner_worker *w)
 {
+    const struct settings *s = &w->folder.set.kept;
     uint64_t last = 0;
     for (int i = 0; i < s->count; i++)
         if (s->at[i].generation) last = s->at[i].generation;
@@ -350,7 +351,7 @@ void runner_worker_settings_open(struct runner_worker *w)
     if (!set->is_followed) set->was = w->options.spec->train;
     set->is_followed = true;
     follow(w);
-    worker_role_outlive(w->task.role, last_generation(&set->kept), &w->task.outbox);
+    worker_role_outlive(w->task.role, runner_worker_settings_generation(w), &w->task.outbox);
 }
 
 /* The spec is as it was read: another life of the task reads it, and may not lead. */

@@ -65,6 +65,7 @@ class Set(ClusterCase):
                     self.start_again(cluster, dies)
                     cluster.wait_until(lambda c=cluster: self.counters(c, "ps/0").get("global_step", 0) > begin + 10,
                                        "steps after the death")
+                cluster.wait_until(lambda c=cluster: self.counters(c, "ps/0").get("settings_total") == 1, "a set that is counted")
                 end = self.end_soon(cluster)
                 self.finish(cluster)
                 self.assertEqual(self.values(cluster, end), self.reference(begin, end))

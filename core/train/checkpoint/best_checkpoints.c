@@ -263,3 +263,43 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
     for (int i = 0; i < dropped_count; i++) TRY(remove_files(b, dropped[i]));
     return remove_stale(b, entry->step);
 }
+
+/* ---- what is left of others ---- */
+
+struct left {
+    const struct best_checkpoints *best;
+    char folder[CHECKPOINT_PATH_MAX]; /* of the run */
+    int64_t step;                     /* that is being brought */
+};
+
+static bool is_named(const struct best_checkpoints *b, int64_t step)
+{
+    for (int i = 0; i < b->count; i++)
+        if (b->at[i].step == step) return true;
+    for (int i = 0; i < b->stale_count; i++)
+        if (b->stale[i] == step) return true;
+    return false;
+}
+
+static void look_at_lease(void *context, const char *name)
+{
+    const struct left *left = context;
+    const char *rest = NULL;
+    char path[CHECKPOINT_PATH_MAX];
+    if (strncmp(name, LEASE_NAME, strlen(LEASE_NAME)) != 0) return;
+    const int64_t step = checkpoint_name_step(name + strlen(LEASE_NAME), &rest);
+    if (step < 0 || step == left->step || strcmp(rest, "." BEST_HOLDER) != 0) return;
+    if (folder_join(left->folder, name, path)) return;
+    if (!is_named(left->best, step) && remove_files(left->best, step))
+        log_line(LOG_WARNING, "best checkpoints: %s", error_text());
+    else
+        folder_unlink(path);
+}
+
+void best_checkpoints_sweep(const struct best_checkpoints *b, const char *prefix)
+{
+    struct left left = {.best = b, .step = checkpoint_step(prefix)};
+    folder_split(prefix, left.folder);
+    if (folder_visit(left.folder, look_at_lease, &left))
+        log_line(LOG_WARNING, "best checkpoints: %s", error_text());
+}

@@ -16,6 +16,7 @@
 #include "core/train/checkpoint/checkpoints.h"
 
 enum { BEST_MAX = 100 };
+#define BEST_HOLDER "best" /* of the lease on what is being brought */
 
 struct best_checkpoint {
     int64_t step;
@@ -50,6 +51,10 @@ void best_checkpoints_begin(struct best_checkpoints *, int64_t step);
  * the earlier one. ERR_IO. */
 err best_checkpoints_offer(struct best_checkpoints *, const char *prefix,
                            const struct best_checkpoint *);
+
+/* Removes what a chief that was killed had brought and not named: its lease is left. prefix: what
+ * is being brought now. */
+void best_checkpoints_sweep(const struct best_checkpoints *, const char *prefix);
 
 /* Whether a checkpoint with this value would be kept. */
 bool best_checkpoints_wants(const struct best_checkpoints *, double value);

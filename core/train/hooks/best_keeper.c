@@ -34,8 +34,9 @@ static err keep(struct best_copy *copy)
 static err keep_leased(struct best_copy *copy)
 {
     struct lease *lease = NULL;
-    TRY(lease_take(copy->offer.prefix, "best", &lease));
+    TRY(lease_take(copy->offer.prefix, BEST_HOLDER, &lease));
     const err e = keep(copy);
+    if (!e) best_checkpoints_sweep(&copy->kept, copy->offer.prefix);
     lease_drop(lease);
     return e;
 }

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/base/clock.h"
 #include "core/train/checkpoint/bundle/bundle.h"
@@ -97,6 +98,52 @@ static void what_is_saved_is_evaluated_and_the_best_are_kept(void **state)
     }
     expect_kept(rig, 2, (const int[]){20, 40});
     assert_string_equal(rig->restored, "");
+}
+
+static void leave(const struct rig *rig, const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/run/%s", rig->folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static bool is_there(const struct rig *rig, const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/run/%s", rig->folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Its files, whole or not, which best.json does not name, and the lease on where they came from */
+static void what_a_killed_chief_had_brought_goes_with_the_next_one(void **state)
+{
+    struct rig *rig = *state;
+    start(rig, "train.keep_best=2");
+    answer(rig, 0.5);
+    steps(rig, 1, 11);
+    publish(rig, 10);
+    expect_kept(rig, 1, (const int[]){10});
+    leave(rig, ".lease-model.ckpt-7.best");
+    leave(rig, "best/model.ckpt-7.data-00000-of-00001");
+    leave(rig, ".lease-model.ckpt-8.best"); /* killed when it had named it */
+    leave(rig, ".lease-model.ckpt-10.best");
+    leave(rig, ".lease-model.ckpt-7.evaluator"); /* who lives */
+    leave(rig, "best/model.ckpt-6.index");       /* the user's own */
+    answer(rig, 0.4);
+    steps(rig, 12, 21);
+    publish(rig, 20);
+    expect_kept(rig, 2, (const int[]){20, 10});
+    last(rig, 30, 0.9);
+    rig_end(rig, 0);
+    assert_false(is_there(rig, ".lease-model.ckpt-7.best"));
+    assert_false(is_there(rig, "best/model.ckpt-7.data-00000-of-00001"));
+    assert_false(is_there(rig, ".lease-model.ckpt-8.best"));
+    assert_false(is_there(rig, ".lease-model.ckpt-10.best"));
+    assert_true(is_there(rig, ".lease-model.ckpt-7.evaluator"));
+    assert_true(is_there(rig, "best/model.ckpt-6.index"));
+    assert_true(is_there(rig, "best/model.ckpt-10.index"));
 }
 
 static void evaluations_while_it_is_written_do_not_take_its_place(void **state)
@@ -287,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_is_saved_is_evaluated_and_the_best_are_kept),
+        TEST(what_a_killed_chief_had_brought_goes_with_the_next_one),
         TEST(evaluations_while_it_is_written_do_not_take_its_place),
         TEST(a_step_that_others_have_made_is_saved_before_it_is_evaluated),
         TEST(a_checkpoint_that_was_asked_for_may_be_of_an_earlier_step),

@@ -54,12 +54,11 @@ static void print_exit_codes(FILE *out)
 {
     for (const struct exit_code_row *row = exit_code_table; row->text; row++)
         fprintf(out, "  %3d  %s\n", row->code, row->text);
-    fputs(
-        "\n1 to 127: the same command fails again until something is changed.\n"
-        "128 and above: the same command may succeed when it is started again.\n"
-        "Behind 129 stands a limit on waiting (dtrain help timeouts), behind 130 and 143 a signal\n"
-        "(dtrain help signals).\n",
-        out);
+    fputs("\n1 to 127: the same command fails again until something is changed.\n"
+          "128 and above: the same command may succeed when it is started again.\n"
+          "129 comes from a limit on waiting (dtrain help timeouts), 130 and 143 from a signal\n"
+          "(dtrain help signals).\n",
+          out);
 }
 
 static const struct topic topics[] = {

@@ -113,16 +113,16 @@ static void print_predict_help(FILE *out)
         restored_model_flags_with(own_flags, sizeof(struct predict_flags), &arena);
     fputs(
         "  dtrain predict --checkpoint=CKPT --out=FILE [FLAGS] SPEC.json\n\n"
-        "Writes one row per row of data: its number in the file, from 0 (messages count lines\n"
-        "and rows from 1), which rows that were skipped count in, too, and the model's\n"
-        "prediction. With softmax_cross_entropy that is the class and the probabilities of\n"
-        "all classes (probability_K is that of class K); with a binary loss the probability\n"
-        "of each label, called probability if there is one label, and the class if there is\n"
-        "one; otherwise the outputs. A model with several heads gives each under its name:\n"
-        "click/probability in csv, {\"click\": {\"probability\": 0.5}} in JSON. Classes that are\n"
-        "words are written as words. Labels are not read: idx and raw formats need only the\n"
-        "features, and a csv file may lack the label's column if that is named; so may it, and\n"
-        "other files of named cells, lack what only weights and metrics read.\n\n",
+        "Writes one row per row of data: its number in the file, from 0 (skipped rows count, too;\n"
+        "messages count lines and rows from 1), and the model's prediction. With\n"
+        "softmax_cross_entropy that is the class and the probabilities of all classes\n"
+        "(probability_K is that of class K); with a binary loss the probability of each label,\n"
+        "called probability if there is one label, and the class if there is one; otherwise the\n"
+        "outputs. A model with several heads gives each under its name: click/probability in\n"
+        "csv, {\"click\": {\"probability\": 0.5}} in JSON. Classes that are words are written as\n"
+        "words. Labels are not read: idx and raw formats need only the features, a csv file may\n"
+        "lack the label's column if columns are named, and files of named cells may lack those\n"
+        "that only weights and metrics read.\n\n",
         out);
     flags_help(out, &flags);
     arena_free(&arena);

@@ -18,7 +18,7 @@
     PROOF_FLAG(owner, key_file, "DTRAIN_KEY_FILE", who,                                            \
                "file with a key that all tasks of the job and their visitors have, mode 0600: "    \
                "links over TCP are encrypted (TLS 1.3), and whoever has another key or none is "   \
-               "not heard"),                                                                       \
+               "rejected"),                                                                        \
         PROOF_FLAG(owner, tls_cert, "DTRAIN_TLS_CERT", who,                                        \
                    "certificate of this task in PEM, instead of --key_file; with --tls_key and "   \
                    "--tls_ca"),                                                                    \

@@ -107,19 +107,20 @@ static void tell(const struct replay *r, const struct run *run)
     log_line(LOG_INFO, "replays steps %llu to %llu of %d ps and %d workers",
              (unsigned long long)s->step, (unsigned long long)r->end, s->ps_count, s->workers);
     if (r->left_out)
-        log_line(LOG_INFO, "%llu steps that were recorded behind that are left out",
+        log_line(LOG_INFO, "%llu steps that were recorded after that are left out",
                  (unsigned long long)r->left_out);
     if (!r->fails) return;
-    log_line(LOG_INFO, "the run ended by a number that is not finite");
+    log_line(LOG_INFO, "the run ended with a number that is not finite");
     if (r->bad.worker == NOBODY) return;
     if (r->bad.batch)
-        log_line(LOG_INFO,
-                 "it came of push %llu of worker/%d, of batch %llu: rows %lld to %lld of the data, "
-                 "counted from 0 in the order in which they are handed out, epoch after epoch",
-                 (unsigned long long)r->bad.push, r->bad.worker,
-                 (unsigned long long)r->bad.batch - 1, first, first + batch - 1);
+        log_line(
+            LOG_INFO,
+            "it came from push %llu of worker/%d, of batch %llu: rows %lld to %lld of the data, "
+            "counted from 0 in the order in which they are handed out, epoch after epoch",
+            (unsigned long long)r->bad.push, r->bad.worker, (unsigned long long)r->bad.batch - 1,
+            first, first + batch - 1);
     else
-        log_line(LOG_INFO, "it came of push %llu of worker/%d", (unsigned long long)r->bad.push,
+        log_line(LOG_INFO, "it came from push %llu of worker/%d", (unsigned long long)r->bad.push,
                  r->bad.worker);
 }
 
@@ -210,8 +211,8 @@ static int cmd_replay(int argc, char **argv)
 static void print_help(FILE *out)
 {
     fputs(
-        "Does an asynchronous run once more, with the same bits: in which order gradients come is\n"
-        "chance, but a run that was started with --record=PATH keeps it.\n\n"
+        "Does an asynchronous run once more, with the same bits. In such a run gradients arrive\n"
+        "in an order of chance; one that was started with --record=PATH has kept that order.\n\n"
         "  dtrain --local_ps=2 --local_workers=3 --record=run.record SPEC.json\n"
         "  dtrain replay --record=run.record --out=again SPEC.json\n"
         "  dtrain replay --record=run.record --to_step=1200 --out=until-1200 SPEC.json\n\n"

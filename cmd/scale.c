@@ -54,7 +54,7 @@ static err read_words(struct scale *s, int argc, char **argv)
     TRY(flags_parse(&scale_flags_object, argc, argv, &s->arena, &s->flags, &word, 1, &count));
     if (count) return fail(ERR_INPUT, "scale: unexpected argument \"%.64s\"", word);
     if (!s->flags.ps && !s->flags.workers)
-        return fail(ERR_INPUT, "scale: how many --workers or --ps are there to be?");
+        return fail(ERR_INPUT, "scale: how many --workers or --ps should there be?");
     return visited_read(&s->visited, &s->flags.cluster, "scale", &s->arena);
 }
 
@@ -100,7 +100,7 @@ static err print(const struct scale *s, int *ret_code)
     }
     if (json_unpack(answer, "{si si sI}", "ps", &membership.count[JOB_PS], "workers",
                     &membership.count[JOB_WORKER], "step", &step))
-        return fail(ERR_PROTOCOL, "ps/0 gave an answer that is none");
+        return fail(ERR_PROTOCOL, "ps/0 gave an invalid answer");
     printf("resized to %s at step %lld\n", membership_text(&membership, text), (long long)step);
     return standard_output_flush();
 }

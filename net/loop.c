@@ -551,7 +551,7 @@ err loop_await(struct loop *loop, struct link *link, int timeout_ms)
         has_moved = move_on(loop, link);
     }
     if (link->state != LINK_OPEN) return fail(ERR_PEER, "%s", link->end.text);
-    return link->progress == before ? fail(ERR_PEER, "it said something else first") : OK;
+    return link->progress == before ? fail(ERR_PEER, "it sent another message first") : OK;
 }
 
 bool loop_is_moving(const struct loop *loop)

@@ -177,7 +177,7 @@ static int left_ms(uint64_t until_ms)
 
 static err fail_late(void)
 {
-    return fail(ERR_TIMEOUT, "nobody measures there");
+    return fail(ERR_TIMEOUT, "nothing is measuring there");
 }
 
 /* ERR_TIMEOUT: it may not have begun yet. */
@@ -204,7 +204,9 @@ static err call(const struct addrinfo *to, uint64_t until_ms, int *ret)
 static err wait_for(int fd, short events, uint64_t until_ms)
 {
     struct pollfd polled = {.fd = fd, .events = events};
-    return poll(&polled, 1, left_ms(until_ms)) > 0 ? OK : fail(ERR_TIMEOUT, "it stopped amid it");
+    return poll(&polled, 1, left_ms(until_ms)) > 0
+               ? OK
+               : fail(ERR_TIMEOUT, "it stopped in the middle of the measurement");
 }
 
 static err say(int fd, const void *at, size_t bytes, uint64_t until_ms)
@@ -213,7 +215,8 @@ static err say(int fd, const void *at, size_t bytes, uint64_t until_ms)
         TRY(wait_for(fd, POLLOUT, until_ms));
         const ssize_t count = send(fd, from, bytes, MSG_NOSIGNAL);
         if (count < 0 && errno != EAGAIN && errno != EINTR)
-            return fail(ERR_PROTOCOL, "who listens there is no meter, or too many measure");
+            return fail(ERR_PROTOCOL,
+                        "the listener there is not dtrain doctor, or serves too many already");
         if (count > 0) {
             from += count;
             bytes -= (size_t)count;
@@ -229,11 +232,13 @@ static err hear_answer(int fd, uint64_t until_ms)
         TRY(wait_for(fd, POLLIN, until_ms));
         const ssize_t count = recv(fd, came + bytes, sizeof came - bytes, 0);
         if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
-            return fail(ERR_PROTOCOL, "who listens there is no meter, or too many measure");
+            return fail(ERR_PROTOCOL,
+                        "the listener there is not dtrain doctor, or serves too many already");
         if (count > 0) bytes += (size_t)count;
     }
-    return memcmp(came, word, sizeof word) ? fail(ERR_PROTOCOL, "who listens there is no meter")
-                                           : OK;
+    return memcmp(came, word, sizeof word)
+               ? fail(ERR_PROTOCOL, "the listener there is not dtrain doctor")
+               : OK;
 }
 
 /* One question and its answer: ret_s, how long that took. */

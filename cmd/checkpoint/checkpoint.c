@@ -74,13 +74,11 @@ static void print_checkpoint_help(FILE *out)
     fputs(
         "\nCKPT is a folder (its newest checkpoint), a prefix such as run/model.ckpt-300, or an\n"
         ".index file; dtrain's own or TensorFlow's (V2). Nothing is changed but what `reshard`,\n"
-        "`export` and `rows` write. What reshard wrote is a folder to go on from: name it as\n"
+        "`export` and `rows` write. To resume from what reshard wrote, name its folder as\n"
         "train.checkpoint_dir. rows writes OUT.npy, and the ids to OUT.ids.npy; OUT.csv or\n"
         "OUT.tsv, with the id in the first column; or, where OUT is a folder, the files that\n"
         "TensorBoard's projector shows (tensorboard --logdir OUT, or a folder above it). A table\n"
-        "is a variable of two axes, whether it grows or not; one that grows has the rows that "
-        "were\n"
-        "admitted.\n"
+        "is a variable with two axes; of one that grows, the admitted rows are written.\n"
         "ls, show, verify and diff take --json, reshard --ps, rows --vocabulary and --delta:\n\n",
         out);
     flags_help(out, &(struct object){.fields = json_flags});

@@ -38,23 +38,25 @@ static const struct field own_flags[] = {
                      "spec. saved_model: TensorFlow's, in FOLDER/STEP, as TensorFlow Serving looks "
                      "for it. onnx: NAME.onnx, of the operators of ai.onnx"),
     FIELD_OF("out", STRING, struct export_flags, out,
-             .help = "folder to write to, which is made where it is not there; or its URL (s3://, "
+             .help = "folder to write to, made where it is absent; or its URL (s3://, "
                      "gs://, hdfs://, ...)"),
     FIELD_OF("outputs", STRINGS, struct export_flags, outputs, .fallback = "[]",
              .count_max = PROGRAM_OUTPUTS_MAX,
-             .help = "heads or nodes that it says instead of all heads, by name, as dtrain predict "
-                     "takes them; cells that only others read are not asked for: one tower of two "
-                     "is --outputs=user"),
+             .help =
+                 "heads or nodes to export instead of all heads, by name, as for dtrain predict; "
+                 "cells that only other nodes read are left out: --outputs=user exports one of "
+                 "two towers"),
     FIELD_OF("optimize", BOOL, struct export_flags, optimize, .fallback = "false",
-             .help = "fold batch normalization into the layer before it; rounding differs by that"),
+             .help = "fold batch normalization into the layer before it, which changes rounding"),
     FIELD_OF(
         "tables_beside", BOOL, struct export_flags, tables_beside, .fallback = "false",
-        .help = "of onnx: tables are in a file NAME.onnx.data, as they are in any case where there "
-                "is more than 1 GB; of c: all numbers are in a file NAME.weights, which NAME_open "
-                "maps, as in any case where there are more than 8388608"),
+        .help =
+            "onnx: store tables in a file NAME.onnx.data, as is always done above 1 GB; c: store "
+            "all numbers in a file NAME.weights, which NAME_open maps, as is always done above "
+            "8388608 numbers"),
     FIELD_OF("delta", BOOL, struct export_flags, delta, .fallback = "false",
-             .help = "with what the run has published since that checkpoint (train.publish), as "
-                     "dtrain serve --follow serves it"),
+             .help = "include what the run has published since that checkpoint (train.publish), as "
+                     "dtrain serve --follow does"),
     {0},
 };
 
@@ -65,25 +67,25 @@ static void print_export_help(FILE *out)
         restored_model_flags_with(own_flags, sizeof(struct export_flags), &arena);
     fputs(
         "  dtrain export --checkpoint=CKPT --format=FORMAT --out=FOLDER [FLAGS] SPEC.json\n\n"
-        "Writes the model as it predicts, for programs that know nothing of dtrain. What a\n"
-        "client gives is a row of the data: each cell that columns are made of; or, without\n"
-        "columns, the numbers as they are stored. What predict says of it is what comes out; of\n"
-        "in_batch_logits, which compares rows of a batch, its two inputs.\n"
-        "Dropout is left out, and images are cropped at the centre, as in evaluation. What\n"
-        "cannot be exported names the node or the column, and why. The spec's data.eval (or\n"
-        "data.train) is read for the names of its cells.\n\n"
-        "c: a row of NAME_predict has the text of each cell, as it stands in the file, but of\n"
-        "times that have a format of their own ISO 8601, or seconds since 1970.\n"
-        "saved_model: signature serving_default takes each cell as a tensor of its name, words\n"
-        "as strings, numbers as float64, as are times (seconds since 1970), ids as int64;\n"
-        "values of a list beside each other, of a cell with a separator as the text that stands\n"
-        "in the file. Empty texts, NaN and -1 are cells without a value. parse_example takes\n"
-        "serialized Examples of the same cells.\n"
-        "onnx: an input is called as its column, float64 numbers of its cell, or int64 ids, -1\n"
-        "where there is none. Words are hashed, looked up and crossed by the client.\n"
-        "Of columns of images the client gives the pixels, decoded and of the column's size, as\n"
-        "bytes [y, x, channel] under the column's name; in Examples as one text of these bytes.\n\n"
-        "The rows of one table: dtrain checkpoint rows. What nodes say of rows: dtrain predict\n"
+        "Writes the model's predictions for programs that know nothing of dtrain. The client\n"
+        "gives a row of the data: each cell that columns are made of; or, without columns, the\n"
+        "numbers as they are stored. The outputs are those of predict; for in_batch_logits,\n"
+        "which compares rows of a batch, its two inputs. Dropout is left out, and images are\n"
+        "cropped at the centre, as in evaluation. If something cannot be exported, the error\n"
+        "names the node or the column, and says why. The names of cells are read from the\n"
+        "spec's data.eval (or data.train).\n\n"
+        "c: a row for NAME_predict has the text of each cell as in the file, but times that have\n"
+        "a format of their own in ISO 8601, or as seconds since 1970.\n"
+        "saved_model: signature serving_default takes each cell as a tensor of its name: words\n"
+        "as strings, numbers and times (seconds since 1970) as float64, ids as int64; the values\n"
+        "of a list side by side, a cell with a separator as its text. Empty texts, NaN and -1 are\n"
+        "cells without a value. parse_example takes serialized Examples of the same cells.\n"
+        "onnx: each column is an input of its name: float64 numbers of its cell, or int64 ids, -1\n"
+        "for none. Words are hashed, looked up and crossed by the client.\n"
+        "For columns of images the client gives the pixels, decoded and of the column's size, as\n"
+        "bytes [y, x, channel] under the column's name; in Examples as one string of these "
+        "bytes.\n\n"
+        "The rows of one table: dtrain checkpoint rows. Outputs of single nodes: dtrain predict\n"
         "--outputs.\n\n",
         out);
     flags_help(out, &flags);

@@ -27,7 +27,8 @@ static err find_own(struct run *run, char ret[ADDRESS_MAX])
     struct log_limit notes = {0};
     while (address_towards(server, ret)) {
         if (clock_ms() - began_ms >= limit_ms)
-            return fail_prefix(ERR_TIMEOUT, "no way to the coordinator in %.3g s (--start_timeout)",
+            return fail_prefix(ERR_TIMEOUT,
+                               "the coordinator was not reached within %.3g s (--start_timeout)",
                                (double)limit_ms / 1000);
         log_limited(&notes, clock_ms(), LOG_WARNING, "the coordinator: %s; tries again",
                     error_text());

@@ -82,7 +82,7 @@ void run_tell_absence(const struct run *run, int code, const char *why)
     printable_copy(text, sizeof text, why);
     json_t *ask = json_pack("{ss si ss}", "do", "absent", "worker", run->cluster.task, "why", text);
     if (tell(run, ask, TELL_MS, &asked))
-        log_line(LOG_DEBUG, "not everybody knows why: %s", error_text());
+        log_line(LOG_DEBUG, "not all ps were told why this task ends: %s", error_text());
 }
 
 /* ---- a signal before it takes part ---- */
@@ -98,7 +98,7 @@ static void tell_for(const struct run *run, int signo)
                           : json_pack("{ss}", "do", "stop");
     if (!tell(run, ask, SIGNAL_MS, &asked))
         log_line(run->flags.launched == LAUNCHED_NO ? LOG_INFO : LOG_DEBUG,
-                 "SIG%s: %d of %d ps know of it", sigabbrev_np(signo), asked.ps, asked.of);
+                 "SIG%s: %d of %d ps were told", sigabbrev_np(signo), asked.ps, asked.of);
 }
 
 /* In a thread that does nothing else (tasks_end_by), beside the one that reads data. */

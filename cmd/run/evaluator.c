@@ -253,7 +253,7 @@ static err find_end(struct evaluator *v)
         verdict->has_come = job_had_ended(v->run); /* and is done */
         return OK;
     }
-    log_line(LOG_INFO, "nobody is here, and %s tells how the job has ended", folder);
+    log_line(LOG_INFO, "no other task answers, and %s says how the job ended", folder);
     verdict->code = ended.code;
     snprintf(verdict->text, sizeof verdict->text, "%s", ended.text);
     return OK;

@@ -61,7 +61,7 @@ static void send_signal(struct child *child, int signo)
     else if (signo == SIGKILL)
         close_control(child);
     else if (letter && write(child->control, &letter, 1) < 0)
-        log_line(LOG_DEBUG, "%s: signal %d did not leave", child->name, signo);
+        log_line(LOG_DEBUG, "%s: signal %d could not be sent", child->name, signo);
 }
 
 static void signal_all(struct launch *launch, int signo)

@@ -167,7 +167,8 @@ bool job_had_ended(const struct run *run)
         checkpoint_find(train->checkpoint.dir, prefix) ||
         checkpoint_step(prefix) < train->last_step)
         return false;
-    log_line(LOG_INFO, "nobody is here, and %s is of the last step: the job is done", prefix);
+    log_line(LOG_INFO, "no other task answers, and %s is of the last step: the job is done",
+             prefix);
     return true;
 }
 

@@ -50,11 +50,11 @@ static void lose(struct following *f, const struct published *next, const char *
 {
     f->is_lost = true;
     tally_note_lost(tally);
-    log_line(LOG_WARNING,
-             "a delta is lost, step %lld: %s; step %lld is served until the next "
-             "checkpoint",
-             (long long)next->step, why,
-             (long long)(f->count ? f->taken.step : checkpoint_step(f->name)));
+    log_line(
+        LOG_WARNING,
+        "cannot apply the delta of step %lld: %s; step %lld is served until the next checkpoint",
+        (long long)next->step, why,
+        (long long)(f->count ? f->taken.step : checkpoint_step(f->name)));
 }
 
 /* What storage does not answer now it may answer the next time. */

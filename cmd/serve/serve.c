@@ -61,29 +61,30 @@ static const struct field own_flags[] = {
           "tells"),
     FIELD_OF(
         "host", STRING, struct serve_flags, host, .fallback = "127.0.0.1",
-        .help =
-            "address of this host to answer at: the default is for this host alone; 0.0.0.0: all. "
-            "Nobody is asked who he is, and nothing is encrypted: put a proxy in front for that"),
+        .help = "address of this host to answer at: the default is reachable from this host alone; "
+                "0.0.0.0: from all. Nothing is authenticated or encrypted: put a proxy in front "
+                "for that"),
     FIELD_OF("ready_file", STRING, struct serve_flags, ready_file, .fallback = "null",
-             .help = "file that is written once it serves, with its port: {\"pid\": 4242, "
+             .help = "file that is written once the server answers, with its port: {\"pid\": 4242, "
                      "\"http_port\": 8501}; removed at the end"),
     SECONDS("poll_secs", poll_ms, "2", 0.01,
             "seconds between two looks for a newer checkpoint in the folder"),
-    FIELD_OF("follow", BOOL, struct serve_flags, follow, .fallback = "false",
-             .help = "take what the run publishes between checkpoints (train.publish), too, as "
-                     "often as is looked for a newer checkpoint"),
-    COUNT("max_batch", max_batch, "256", 1, BATCH_MAX, "rows that are computed together at most"),
+    FIELD_OF(
+        "follow", BOOL, struct serve_flags, follow, .fallback = "false",
+        .help = "also serve what the run publishes between checkpoints (train.publish), looked for "
+                "as often as a newer checkpoint"),
+    COUNT("max_batch", max_batch, "256", 1, BATCH_MAX,
+          "maximum number of rows that are computed together"),
     COUNT("batch_wait_ms", batch_wait_ms, "0", 0, WAIT_MS_MAX,
           "milliseconds that a batch waits for more rows; 0: those that came while the one before "
           "was computed make a batch"),
-    COUNT("max_rows", max_rows, "4096", 1, ROWS_MAX, "rows of a request at most"),
-    COUNT("max_body_mb", max_body_mb, "8", 1, 1024, "megabytes of a request at most"),
+    COUNT("max_rows", max_rows, "4096", 1, ROWS_MAX, "maximum number of rows of a request"),
+    COUNT("max_body_mb", max_body_mb, "8", 1, 1024, "maximum megabytes of a request"),
     COUNT("max_clients", max_clients, "64", 1, CLIENTS_MAX,
-          "connections at a time; more are hung up on; ulimit -n is raised for them"),
+          "maximum number of connections; others are closed; ulimit -n is raised for them"),
     SECONDS("silence_secs", silence_ms, "60", 1,
-            "seconds after which a silent client is hung up on, and one that has no answer after "
-            "twice as "
-            "long"),
+            "seconds after which a silent client is disconnected; one that is not answered, after "
+            "twice as long"),
     SECONDS("drain_secs", drain_ms, "30", 0,
             "seconds that SIGTERM waits for requests that have begun"),
     {0},
@@ -123,14 +124,14 @@ static void print_serve_help(FILE *out)
           "  GET  /v1/models/NAME[/versions/N]/metadata   inputs and outputs\n"
           "  POST /v1/models/NAME[/versions/N]:predict    {\"instances\": [...]} or {\"inputs\": "
           "...}\n"
-          "       /v1/models/NAME/labels/LABEL...         the same of a version that --models "
-          "labels\n"
+          "       /v1/models/NAME/labels/LABEL...         a version by its label (--models)\n"
           "  POST ...:classify, ...:regress               {\"examples\": [...]}\n"
           "  GET  /healthz, /readyz, /metrics\n\n"
           "A row is an object of cells where the spec has columns, read as those of a file are;\n"
-          "else the numbers as the data store them. What is predicted of it is called as\n"
-          "`dtrain predict` calls it. A newer checkpoint in the folder is taken while requests go\n"
-          "on; its version is its global step. SIGTERM lets requests end, and ends with 0.\n\n",
+          "else the numbers as the data store them. Outputs have the names that `dtrain predict`\n"
+          "gives them. A newer checkpoint in the folder is loaded while requests continue; its\n"
+          "version is its global step. On SIGTERM the server finishes the requests that have\n"
+          "begun, and exits with 0.\n\n",
           out);
     flags_help(out, &flags);
     arena_free(&arena);

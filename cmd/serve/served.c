@@ -98,7 +98,7 @@ static void note_failure(struct served *s, err failure)
     s->following.name[0] = '\0'; /* it was of that one */
     tally_note_version(s->options.tally, 0, failure);
     if (served_is_ready(s) && log_again(s->tries))
-        log_line(LOG_WARNING, "the version before is served on: %s: %s", s->known.prefix,
+        log_line(LOG_WARNING, "the previous version stays in service: %s: %s", s->known.prefix,
                  error_text());
 }
 
@@ -113,7 +113,8 @@ static bool start_older(struct served *s)
     const int at = count - 1 - ++s->older;
     const bool begins = at >= 0 && version_start(&s->options, prefixes[at], &s->coming) == OK;
     if (begins)
-        log_line(LOG_WARNING, "%s; %s, the one before, is tried", s->newest_text, prefixes[at]);
+        log_line(LOG_WARNING, "%s; tries the checkpoint before it, %s", s->newest_text,
+                 prefixes[at]);
     free(prefixes);
     return begins;
 }
@@ -123,7 +124,7 @@ static err start_newest(struct served *s, const struct identity *found)
     if (!is_same(found, &s->known)) s->tries = 0, s->older = 0;
     s->known = *found;
     if (s->options.follows && following_begin(&s->following, found->prefix))
-        log_line(LOG_WARNING, "deltas are not followed: %s", error_text());
+        log_line(LOG_WARNING, "only checkpoints are served, no deltas: %s", error_text());
     return version_start(&s->options, found->prefix, &s->coming);
 }
 
@@ -135,7 +136,8 @@ static err end_failed(struct served *s, err failure)
     if (s->older == 0) snprintf(s->newest_text, sizeof s->newest_text, "%s", error_text());
     if (identify(s->options.flags->checkpoint, &found) || is_same(&found, &s->known))
         return start_older(s) ? OK : fail(failure, "%s", s->newest_text);
-    log_line(LOG_WARNING, "%s; %s, which has come since, is tried", s->newest_text, found.prefix);
+    log_line(LOG_WARNING, "%s; tries %s, which has been published since", s->newest_text,
+             found.prefix);
     return start_newest(s, &found);
 }
 

@@ -198,8 +198,7 @@ void version_renew_lease(struct version *v)
     v->lost_leases = lease_renew(v->model.lease) ? v->lost_leases + 1 : 0;
     if (v->lost_leases && log_again(v->lost_leases))
         log_line(LOG_WARNING,
-                 "%s; version %lld is served on from what is open: a newer checkpoint in the "
-                 "folder takes its place, and a server that is started anew needs one there "
-                 "(%llu looks in vain)",
+                 "%s; version %lld stays in service from its open files until the folder has a "
+                 "newer checkpoint, which a server that is started now needs (looked %llu times)",
                  error_text(), (long long)version_number(v), (unsigned long long)v->lost_leases);
 }

@@ -73,15 +73,15 @@ static void print_stats_help(FILE *out)
 {
     fputs("  dtrain stats [FLAGS] SPEC.json\n"
           "  dtrain stats [FLAGS] FILE...\n\n"
-          "Of files without a spec (names that end in .csv, .tsv, .jsonl, .tfrecord, .svm or\n"
-          ".libsvm, packed or not; patterns and folders; any with --format) all cells are looked\n"
-          "at, and NA, NULL, None, N/A, nan, ? and \\N count as missing.\n\n"
-          "Reads data.train once and says of each cell, and of the label, how many rows have\n"
+          "For files without a spec (names that end in .csv, .tsv, .jsonl, .tfrecord, .svm or\n"
+          ".libsvm, packed or not; patterns and folders; any with --format) all cells are read,\n"
+          "and NA, NULL, None, N/A, nan, ? and \\N count as missing.\n\n"
+          "Reads data.train once and prints for each cell, and for the label, how many rows have\n"
           "it, mean, deviation and quartiles of its numbers, and how often its words come. The\n"
           "files of --out are NAME.words.txt, the most frequent word first, for the \"file\" of\n"
           "a vocabulary column, and NAME.boundaries.txt for that of a bucketized one. Memory is\n"
-          "bounded; what that costs is said: quantiles of more than 4096 numbers are off by at\n"
-          "most the share of ranks that is printed. The rows must have named cells: csv, libsvm,\n"
+          "bounded, at a cost in precision that is printed: quantiles of more than 4096 numbers\n"
+          "are off by at most that share of ranks. The rows must have named cells: csv, libsvm,\n"
           "jsonl, tfrecord, criteo, clicks.\n\n",
           out);
     flags_help(out, &stats_flags_object);

@@ -93,7 +93,7 @@ static err add_lines(struct logs *l, int source, json_t *lines)
     json_t *json;
     const size_t more = json_array_size(lines);
     if (!json_is_array(lines) || more > LINES_MAX - (size_t)l->count)
-        return fail(ERR_PROTOCOL, "%s: a log that is none", l->sources[source].task);
+        return fail(ERR_PROTOCOL, "%s: an invalid log", l->sources[source].task);
     struct line *larger = realloc(l->lines, ((size_t)l->count + more + 1) * sizeof *l->lines);
     if (!larger) return fail(ERR_MEMORY, "no memory for %zu lines", more);
     l->lines = larger;
@@ -101,7 +101,7 @@ static err add_lines(struct logs *l, int source, json_t *lines)
     {
         struct line line = {.source = source};
         struct source *s = &l->sources[source];
-        if (!is_line(json, &line)) return fail(ERR_PROTOCOL, "%s: a line that is none", s->task);
+        if (!is_line(json, &line)) return fail(ERR_PROTOCOL, "%s: an invalid line", s->task);
         if (line.number == s->last && line.unix_ms == s->last_ms) continue;
         if (line.number <= s->last)
             return fail(ERR_PROTOCOL, "%s: lines that are out of order", s->task);

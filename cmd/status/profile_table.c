@@ -75,7 +75,7 @@ static err add_span(struct sums *s, json_t *event, int process)
     if (json_unpack(event, "{ss ss sF sF}", "cat", &category, "name", &name, "ts", &begin_us, "dur",
                     &us) ||
         !(us >= 0 && us < 1e15))
-        return fail(ERR_PROTOCOL, "a span that is none");
+        return fail(ERR_PROTOCOL, "an invalid span");
     op = json_string_value(json_object_get(json_object_get(event, "args"), "op"));
     const int part = part_of(category);
     if (part == STEP) {
@@ -95,7 +95,7 @@ static err add_event(struct sums *s, json_t *event)
     int process;
     if (json_unpack(event, "{ss si s?s}", "ph", &phase, "pid", &process, "name", &name) ||
         process < 0 || process > PROCESSES_MAX)
-        return fail(ERR_PROTOCOL, "an event that is none");
+        return fail(ERR_PROTOCOL, "an invalid event");
     if (strcmp(phase, "X") == 0) return add_span(s, event, process);
     if (strcmp(name, "process_name") == 0)
         s->task[process] =
@@ -197,7 +197,7 @@ static err sum(struct sums *s, json_t *timeline, json_t **ret)
 {
     size_t i;
     json_t *event, *events = json_object_get(timeline, "traceEvents");
-    if (!json_is_array(events)) return fail(ERR_PROTOCOL, "a timeline that is none");
+    if (!json_is_array(events)) return fail(ERR_PROTOCOL, "an invalid timeline");
     s->stretches = calloc(json_array_size(events) + 1, sizeof *s->stretches);
     s->nodes = calloc(json_array_size(events) + 1, sizeof *s->nodes);
     if (!s->stretches || !s->nodes) return fail(ERR_MEMORY, "no memory for a timeline");

@@ -78,7 +78,7 @@ static err explain(err e, const json_t *answer)
     char why[ERROR_TEXT_MAX];
     if (answer && json_integer_value(json_object_get(answer, "code")) != EXIT_TIMEOUT) return e;
     snprintf(why, sizeof why, "%s", error_text());
-    return fail(e, "%.400s; it may be set yet: dtrain set without KEY shows it", why);
+    return fail(e, "%.400s; it may still be set: dtrain set without KEY shows it", why);
 }
 
 static err set(struct job_visit *v, enum setting_key which, const char *value, bool json)

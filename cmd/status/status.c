@@ -115,7 +115,7 @@ static err look_until_told(struct job_visit *v, struct job_status *ret)
         if (ret->count) return OK;
         job_status_free(ret);
         if (clock_ms() >= until_ms)
-            return fail(ERR_TIMEOUT, "no task has said anything within %.3g s (--timeout)",
+            return fail(ERR_TIMEOUT, "no task has answered within %.3g s (--timeout)",
                         (double)v->timeout_ms / 1000);
         TRY(job_visit_rest(v, LOOK_MS));
     }

@@ -81,7 +81,7 @@ err job_status_add(struct job_status *s, json_t *answer, uint64_t now_ms)
     const size_t more = json_array_size(tasks);
     size_t i;
     if (!json_is_array(tasks) || more > STATUS_TASKS_MAX - (size_t)s->count)
-        return fail(ERR_PROTOCOL, "a status that is none");
+        return fail(ERR_PROTOCOL, "an invalid status");
     struct told *larger = realloc(s->tasks, ((size_t)s->count + more + 1) * sizeof *larger);
     if (!larger) return fail(ERR_MEMORY, "no memory for %zu tasks", more);
     s->tasks = larger;
@@ -89,7 +89,7 @@ err job_status_add(struct job_status *s, json_t *answer, uint64_t now_ms)
     json_array_foreach(tasks, i, task)
     {
         if (!read_task(task, now_ms, &s->tasks[s->count]))
-            return fail(ERR_PROTOCOL, "a status that is none");
+            return fail(ERR_PROTOCOL, "an invalid status");
         s->count++;
         json_array_append(s->json, task);
     }

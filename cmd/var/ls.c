@@ -55,7 +55,7 @@ static err add_row(struct var *var, struct table *table, json_t *variable, int p
     struct shape shape;
     char text[SHAPE_TEXT_MAX];
     if (json_unpack(variable, "{ss ss so}", "name", &name, "kind", &kind, "shape", &list))
-        return fail(ERR_PROTOCOL, "ps/%d: a list that is none", ps);
+        return fail(ERR_PROTOCOL, "ps/%d: an invalid list", ps);
     TRY(variable_view_shape(list, &shape));
     char *key = arena_format(&var->arena, "%s %s", kind, name);
     struct row *row = find_row(table, key);

@@ -100,10 +100,10 @@ static err read_place(const struct variable_view *seen, json_t *part, int axis, 
     int64_t axis_length = shape->rank ? shape->dim[axis] : 1;
     const int none = json_unpack(part, "{sI sI}", "start", &start, "length", &length);
     if (none || start < seen->first_row)
-        return fail(ERR_PROTOCOL, "an answer with a part that is none");
+        return fail(ERR_PROTOCOL, "an answer with an invalid part");
     start -= seen->first_row;
     if (length < 1 || start >= axis_length || length > axis_length - start)
-        return fail(ERR_PROTOCOL, "an answer with a part that is none");
+        return fail(ERR_PROTOCOL, "an answer with an invalid part");
     struct place place = {.start = start, .length = length, .rows = 1, .inner = 1};
     for (int i = 0; i < axis; i++) place.rows *= shape->dim[i];
     if (shape->rank) place.inner = shape_count_from(shape, axis + 1);

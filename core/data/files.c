@@ -215,8 +215,8 @@ static void say_packed_beside(const struct doubles *d)
     if (d->count == 0 || !said_first(SAID_PACKED_BESIDE, d->what)) return;
     if (d->count > 1) snprintf(more, sizeof more, ", and so are %d pairs in all", d->count);
     log_line(LOG_WARNING,
-             "%s and %s: both are read%s; where one is the other, packed, leave it out: each row "
-             "counts twice",
+             "%s and %s: both are read%s; if one is the other in compressed form, leave it out, or "
+             "each of its rows counts twice",
              d->at[0].path, d->at[1].path, more);
 }
 

@@ -76,7 +76,8 @@ void stepper_run(struct stepper *s, const struct pass *pass)
     const bool is_repeat = is_repeated(s, pass), is_second = s->kind[kind].is_known;
     s->kind[kind].is_known = true;
     if (is_repeat && is_second && !*recording && record(s, pass, recording)) {
-        log_line(LOG_INFO, "each step is queued anew: %s", error_text());
+        log_line(LOG_INFO, "steps are not recorded for the GPU but queued one by one: %s",
+                 error_text());
         s->records_nothing = true;
     }
     if (is_repeat && *recording)

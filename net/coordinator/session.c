@@ -175,7 +175,7 @@ static err tell_user(struct zookeeper_session *s, uint64_t until_ms)
     if (out.is_full) return fail(ERR_INPUT, "DTRAIN_ZOOKEEPER_AUTH is too long");
     TRY(send_frame(s, &out, until_ms));
     TRY(take_answer(s, NUMBER_OF_USER, until_ms, &code, &in));
-    return code ? fail(ERR_INPUT, "refuses who asks (DTRAIN_ZOOKEEPER_AUTH)") : OK;
+    return code ? fail(ERR_INPUT, "refuses these credentials (DTRAIN_ZOOKEEPER_AUTH)") : OK;
 }
 
 static err connect_here(struct zookeeper_session *s, uint64_t until_ms)
@@ -245,7 +245,7 @@ static err look_at_code(struct zookeeper_session *s, int code)
     if (code == SESSION_EXPIRED) return fail(ERR_IO, "the session has expired");
     if (code == SESSION_MOVED) return fail(ERR_IO, "the session has moved to another server");
     return code == SESSION_REFUSES_USER
-               ? fail(ERR_INPUT, "refuses who asks (DTRAIN_ZOOKEEPER_AUTH)")
+               ? fail(ERR_INPUT, "refuses these credentials (DTRAIN_ZOOKEEPER_AUTH)")
                : OK;
 }
 

@@ -94,8 +94,7 @@ static err zookeeper_renew(struct coordinator *base, bool *ret_has_lost)
 static err explain(const struct zookeeper *c, const char *path, int code)
 {
     if (code == SESSION_NOT_ALLOWED)
-        return fail(ERR_INPUT,
-                    "zookeeper: %s%s: not authenticated (DTRAIN_ZOOKEEPER_AUTH says who asks)",
+        return fail(ERR_INPUT, "zookeeper: %s%s: not authenticated: set DTRAIN_ZOOKEEPER_AUTH",
                     c->servers, path);
     return fail(ERR_IO, "zookeeper: %s%s: %s (its error %d)", c->servers, path,
                 code == SESSION_NO_NODE ? "no such node" : "refused", code);

@@ -53,8 +53,8 @@ static err keep_text(const char *from, char **ret)
 static err no_ranges(const struct web_file *f)
 {
     return fail(ERR_INPUT,
-                "%s: its server gives no ranges of files, and this one has more than %d MiB, which "
-                "is the most that is read whole",
+                "%s: its server does not support range requests, and the file has more than %d "
+                "MiB, the most that is read whole",
                 f->shown, WEB_WHOLE_MAX >> 20);
 }
 
@@ -93,7 +93,9 @@ static err take_first(struct web_file *f, const struct http_call *c)
     if (c->answer.status < 300 && c->answer.status != 200 && c->answer.status != 206)
         return no_file(f, c);
     if (c->answer.status == 206 && !c->answer.total_bytes)
-        return fail(ERR_IO, "%s: its server gives ranges, and not how large the file is", f->shown);
+        return fail(ERR_IO,
+                    "%s: its server supports range requests but does not say how large the file is",
+                    f->shown);
     f->head_bytes = is_empty ? 0 : c->answer.bytes;
     if (c->answer.is_cut) {
         if (c->answer.total_bytes > WEB_WHOLE_MAX) return no_ranges(f);

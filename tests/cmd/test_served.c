@@ -199,7 +199,7 @@ static void what_is_broken_is_tried_ever_more_seldom(void **state)
     assert_int_equal(turns(*state, SOME_MS), OK);
     world.broken = "2";
     publish("12");
-    const int told = told_in_turns(*state, HOUR_MS, "the version before is served on: ");
+    const int told = told_in_turns(*state, HOUR_MS, "the previous version stays in service: ");
     assert_int_equal(served_number(*state), 1);
     assert_int_equal(strspn(world.tried + 1, "2"), world.count - 1);
     for (int i = 2; i < world.count; i++, wait_ms = wait_ms < 32000 ? 2 * wait_ms : 60000)

@@ -211,7 +211,7 @@ static void give_up_keeping(const char *path)
 {
     const int why = errno;
     if (!atomic_exchange(&has_failed, true))
-        log_line(LOG_WARNING, "cache_dir: %s: %s; nothing more is kept", path, strerror(why));
+        log_line(LOG_WARNING, "cache_dir: %s: %s; no more files are cached", path, strerror(why));
 }
 
 static void write_piece(const struct cached_file *f, const char *path, const char *spare)

@@ -258,8 +258,7 @@ static err read_membership(json_t *json, json_t *ps_hosts, json_t *worker_hosts,
     int ps = (int)count_hosts(ps_hosts), workers = (int)count_hosts(worker_hosts);
     json_unpack(json, "{s?{s?I s?i s?i}}", "membership", "resizes", &resizes, "ps", &ps, "workers",
                 &workers);
-    if (resizes < 0 || ps < 1 || workers < 1)
-        return fail(ERR_PROTOCOL, "a membership that is none");
+    if (resizes < 0 || ps < 1 || workers < 1) return fail(ERR_PROTOCOL, "an invalid membership");
     *ret = (struct membership){(uint64_t)resizes, {ps, workers}};
     return OK;
 }
@@ -282,7 +281,7 @@ static err read_json(const struct greeter *me, json_t *json, struct greeting *re
     json_t *ps_hosts, *worker_hosts;
     if (json_unpack(json, "{si ss si so so}", "protocol", &protocol, "job", &job, "task", &index,
                     "ps_hosts", &ps_hosts, "worker_hosts", &worker_hosts) != 0)
-        return fail(ERR_PROTOCOL, "a greeting that is not one");
+        return fail(ERR_PROTOCOL, "an invalid greeting");
     TRY(compare_protocols(protocol));
     const struct cluster_spec *cluster = me->cluster;
     if (strcmp(job, job_name(me->peer_job)) != 0 || index < 0 ||
@@ -366,7 +365,7 @@ err greeting_read_welcome(const struct message *m, struct welcome *ret)
                              "ps_hosts", &ps_hosts);
     err e = OK;
     if (failed)
-        e = fail(ERR_PROTOCOL, "a greeting that is not one");
+        e = fail(ERR_PROTOCOL, "an invalid greeting");
     else if (strcmp(job, job_name(JOB_PS)) != 0)
         e = fail(ERR_INPUT, "it is no ps");
     else

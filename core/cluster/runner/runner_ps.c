@@ -325,7 +325,7 @@ static void greet(struct connection *connection, const struct message *m)
 /* A peer says HELLO at once, so that the one who has waited longest is none. */
 static void refuse_oldest_stranger(struct runner_ps *p)
 {
-    const err e = fail(ERR_PEER, "it said nothing, and others want to be heard");
+    const err e = fail(ERR_PEER, "it sent nothing, and its place is needed for others");
     connection_refuse(connection_of_oldest_stranger(p), e);
 }
 

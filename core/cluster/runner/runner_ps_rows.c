@@ -172,7 +172,8 @@ err runner_ps_tables_take(struct runner_ps *p, uint64_t since, uint64_t tag,
     *ret = NULL;
     if (!t) return OK;
     if (t->noted != since)
-        return fail(ERR_INPUT, "what has changed is known since another snapshot, not since that");
+        return fail(ERR_INPUT,
+                    "changes are known since another snapshot, not since the one before");
     t->noted = tag;
     *ret = calloc((size_t)t->area.count, sizeof **ret);
     if (!*ret) return fail(ERR_MEMORY, "no memory for what has changed");

@@ -213,7 +213,7 @@ static err write_shard(void *context)
                               : shard_write(&job->shard, job->prefix);
     remove_dropped(job, e);
     if (e != ERR_IO || !strstr(error_text(), strerror(ENOENT))) return e;
-    return fail(e, "that of step %llu was given up, its folder is removed",
+    return fail(e, "the checkpoint of step %llu was given up, and its folder is removed",
                 (unsigned long long)job->shard.global_step);
 }
 

@@ -400,7 +400,7 @@ static err set_up(struct runner_ps *p, const struct message *m, bool *ret_is_bad
     look_for_folder(p);
     if (has_all) {
         s->setup.config.is_restored = true;
-        log_line(LOG_INFO, "has the values of step %llu, and reads none",
+        log_line(LOG_INFO, "already has the values of step %llu, and reads no checkpoint",
                  (unsigned long long)setup->config.step);
         return OK;
     }
@@ -595,7 +595,8 @@ void runner_ps_unfold(struct runner_ps *p)
 /* What is said ahead of the round is then what it was, and its VALUES bring all. */
 static void give_up_advance(struct runner_ps *p)
 {
-    log_line(LOG_WARNING, "values go out after each round only: %s", error_text());
+    log_line(LOG_WARNING, "values are sent only after each round, not ahead of it: %s",
+             error_text());
     p->cannot_advance = true;
     runner_ps_plan_overlap(p);
 }

@@ -806,7 +806,7 @@ static err choose(struct runner_worker *w, const struct action_choose *a)
         return OK;
     }
     if (a->generation && !w->folder.checkpoints)
-        return fail(ERR_PEER, "a ps came back empty and there is nothing to go back to: "
+        return fail(ERR_PEER, "a ps has lost its values, and there is no checkpoint to go back to: "
                               "set train.checkpoint_dir");
     return w->options.spec->train.warm_start.checkpoint ? open_warm_start(w) : OK;
 }

@@ -22,7 +22,8 @@ void runner_worker_lend_loop(struct runner_worker *w)
         return;
     w->lending.is_impossible = loop_lend(w->options.task.loop) != OK;
     if (w->lending.is_impossible)
-        log_line(LOG_WARNING, "%s; computing waits for bytes", error_text());
+        log_line(LOG_WARNING, "%s; bytes are moved only between computations, so steps are slower",
+                 error_text());
 }
 
 void runner_worker_reclaim_loop(struct runner_worker *w)
@@ -77,7 +78,7 @@ void runner_worker_lack_values(struct runner_worker *w, const char *what)
     w->lack.is_now = true;
     if (tries & (tries - 1)) return;
     log_line(tries < LACKS_UNTOLD ? LOG_DEBUG : LOG_INFO,
-             "%s do not come (%s): asks for all values again%s", what, error_text(),
+             "%s did not arrive (%s): fetches all values again%s", what, error_text(),
              tries > 1 ? ", as before" : "");
 }
 
@@ -90,7 +91,7 @@ err runner_worker_await_link(struct runner_worker *w, int ps)
     for (int ms = 0; e == ERR_TIMEOUT && ms < limit_ms; ms += TASK_TICK_MS) {
         e = loop_await(w->options.task.loop, link, TASK_TICK_MS);
         if (e == ERR_TIMEOUT && task_signal_waits())
-            return fail(ERR_PEER, "ps/%d: a signal is to be heard first", ps);
+            return fail(ERR_PEER, "ps/%d: interrupted by a signal", ps);
         if (e == ERR_TIMEOUT) e = fail(e, "nothing came for %d ms", limit_ms);
     }
     return e && link ? fail_prefix(e, "ps/%d", ps) : e;
@@ -123,7 +124,7 @@ err runner_worker_await_all(struct runner_worker *w)
     for (int ps = 0; ps < w->task.peer_count; ps++)
         if (runner_worker_reads(w, ps))
             await_range(w, ps, (struct range){0, w->session.layout->block_floats[ps]});
-    return w->lack.is_now ? fail(ERR_PEER, "values were lost on their way") : OK;
+    return w->lack.is_now ? fail(ERR_PEER, "not all values arrived") : OK;
 }
 
 /* ---- gradients ---- */

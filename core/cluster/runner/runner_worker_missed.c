@@ -79,10 +79,10 @@ static void on_looked(void *context, err result)
     m->looked_ms = now_ms;
     if (result || !m->is_over || w->task.has_ended || !all_are_gone(w, now_ms)) return;
     if (m->ended.token)
-        log_line(LOG_INFO, "nobody is here, and %s tells how the job has ended",
+        log_line(LOG_INFO, "no other task answers, and %s says how the job ended",
                  w->hooks.view.checkpoint_dir);
     else
-        log_line(LOG_INFO, "nobody is here, and %s is of the last step: the job is done",
+        log_line(LOG_INFO, "no other task answers, and %s is of the last step: the job is done",
                  m->prefix);
     const err e = tell_what_is_there(w);
     if (e)

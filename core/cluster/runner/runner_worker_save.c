@@ -137,7 +137,8 @@ static err put_off(struct runner_worker *w, err e)
     const err again = prove(w);
     if (again != ERR_IO) return again;
     snprintf(w->folder.refusal, sizeof w->folder.refusal, "%s", why);
-    log_line(LOG_WARNING, "%s; ends, unless the job is in progress", w->folder.refusal);
+    log_line(LOG_WARNING, "%s; this task ends unless the job is already in progress",
+             w->folder.refusal);
     return OK;
 }
 

@@ -388,8 +388,8 @@ static void tell_forgotten(int forgotten, uint64_t step)
     if (!forgotten) return;
     log_line(LOG_WARNING,
              "%d change%s by dtrain set after step %" PRIu64
-             " never were: all go back to before them",
-             forgotten, forgotten == 1 ? "" : "s", step);
+             " %s undone: all go back to before them",
+             forgotten, forgotten == 1 ? "" : "s", step, forgotten == 1 ? "is" : "are");
 }
 
 /* Another chief that has just taken the folder has it asked for once more. */
@@ -421,7 +421,9 @@ err runner_worker_settings_begin_day(struct runner_worker *w)
     if (!settings_forget_key(&there, SETTING_LAST_STEP)) return OK;
     TRY(keep_chosen(w, &there));
     set_of(w)->kept = there;
-    log_line(LOG_INFO, "%s, which was set for other files, is as the spec says (train.daily)",
+    log_line(LOG_INFO,
+             "%s was set while other files were trained on: the value of the spec holds again "
+             "(train.daily)",
              setting_table[SETTING_LAST_STEP].key);
     return OK;
 }

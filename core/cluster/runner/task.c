@@ -495,8 +495,8 @@ static void tick(struct task *t, uint64_t now_ms)
     if (t->has_ended && t->ops->tick_end && !t->has_left) t->ops->tick_end(t, now_ms);
     if (t->has_ended) return;
     if (has_lost_place(t)) {
-        task_end_alone(t, fail(ERR_PEER, "another task has the place at the coordinator that this "
-                                         "one has lost, and continues in its stead"));
+        task_end_alone(t, fail(ERR_PEER, "this task has lost its place at the coordinator to "
+                                         "another one, which continues in its stead"));
         return;
     }
     t->ops->tick(t, now_ms);

@@ -210,12 +210,12 @@ err ask_read(const void *bytes, size_t count, struct ask *ret)
     json_t *json;
     TRY(visit_body_split(bytes, count, &body));
     if (body.text_bytes > VISIT_TEXT_MAX)
-        return fail(ERR_INPUT, "what is asked has more than %d bytes of text", VISIT_TEXT_MAX);
+        return fail(ERR_INPUT, "the request has more than %d bytes of text", VISIT_TEXT_MAX);
     if (json_read_foreign(body.text, body.text_bytes, JSON_REJECT_DUPLICATES, &json))
-        return fail(ERR_INPUT, "what is asked is not JSON");
+        return fail(ERR_INPUT, "the request is not JSON");
     err e = read_json(json, &body, ret);
     json_decref(json);
-    return e ? fail_prefix(e, "what is asked") : OK;
+    return e ? fail_prefix(e, "the request") : OK;
 }
 
 void ask_free(struct ask *ask)

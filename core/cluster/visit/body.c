@@ -51,7 +51,7 @@ static err make_ask(json_t *ask, const struct value *value, unsigned char **ret,
 {
     unsigned char *at;
     *ret = visit_body_make(ask, (size_t)value->count, ret_bytes, &at);
-    if (!*ret) return fail(ERR_MEMORY, "no memory for what is asked");
+    if (!*ret) return fail(ERR_MEMORY, "no memory for the request");
     for (int64_t i = 0; i < value->count; i++) at = visit_body_put(at, value->at[i]);
     return OK;
 }

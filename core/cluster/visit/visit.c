@@ -115,7 +115,7 @@ static void scan_on(struct visits *v, int visitor)
     err e = visits_find(v, visit->ask.name, &target);
     if (e || !target_is_large(&target, &visit->ask.change.selection) ||
         !is_filled(v, visit->ask.name))
-        answer_error(v, visitor, fail(ERR_PEER, "%s has gone meanwhile", visit->ask.name));
+        answer_error(v, visitor, fail(ERR_PEER, "%s has left meanwhile", visit->ask.name));
     else if (target_scan(&target, &visit->scan, SCAN_ELEMENTS))
         visits_answer(v, visitor, target_summary(&target, &visit->scan));
     target_free(&target);

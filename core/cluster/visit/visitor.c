@@ -157,7 +157,7 @@ static void answered(struct host *host, const struct message *m)
 {
     if (!host->is_asked || m->answer.number != host->ask || host->answer) return;
     host->answer = visit_body_answer(m->body, m->body_bytes);
-    if (!host->answer) give_up(host, fail(ERR_PROTOCOL, "an answer that is none"));
+    if (!host->answer) give_up(host, fail(ERR_PROTOCOL, "an invalid answer"));
 }
 
 static void ended(struct visitor *v, const struct message *m)

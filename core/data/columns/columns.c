@@ -382,8 +382,8 @@ static void say_lost_weight(const struct column_maker *m, const struct row_reade
 {
     if (!said_first(SAID_LOST_WEIGHT, fingerprint(m->name, strlen(m->name)))) return;
     log_line(LOG_WARNING,
-             "%s: %s %lld: column \"%s\": ids have numbers that are not 1, and count as 1: "
-             "\"weights\": true of a column \"ids\" takes them",
+             "%s: %s %lld: column \"%s\": ids come with numbers other than 1, which are ignored: a "
+             "column \"ids\" with \"weights\": true uses them",
              reader->name, reader->numbered, (long long)row->number, m->name);
 }
 

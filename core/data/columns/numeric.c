@@ -123,8 +123,8 @@ static void warn_far(const struct column_maker *m, double fallback)
         !said_first(SAID_FAR_DEFAULT, fingerprint(m->name, strlen(m->name))))
         return;
     log_line(LOG_WARNING,
-             "column \"%s\": where there is no value it is %g (\"default\"), %.1f deviations off "
-             "the mean: \"default\": \"mean\" is in the middle",
+             "column \"%s\": an empty cell counts as %g (\"default\"), %.1f standard deviations "
+             "from the mean: \"default\": \"mean\" would be neutral",
              m->name, fallback, fabs(off));
 }
 

@@ -90,9 +90,10 @@ static err read_json(json_t *json, struct best_checkpoints *b)
     json_t *list, *entry;
     size_t i;
     if (json_unpack(json, "{ss so}", "metric", &metric, "best", &list))
-        return fail(ERR_INPUT, "it has no \"metric\" and \"best\"");
+        return fail(ERR_INPUT, "it lacks \"metric\" or \"best\"");
     if (strcmp(metric, b->metric) != 0)
-        return fail(ERR_INPUT, "what is kept there is the best by %.64s, not by %s; move it away",
+        return fail(ERR_INPUT,
+                    "the checkpoints kept there are the best by %.64s, not by %s; move them away",
                     metric, b->metric);
     if (json_array_size(list) > BEST_MAX) return fail(ERR_INPUT, "more than %d", BEST_MAX);
     json_array_foreach(list, i, entry) TRY(read_entry(entry, b));

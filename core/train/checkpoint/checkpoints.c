@@ -173,11 +173,14 @@ static const char *name_of(const struct checkpoint_state *state, int before_newe
 static void warn_of_lost(const struct checkpoint_state *state, const char *why)
 {
     if (state->count == 1)
-        log_line(LOG_WARNING, "%s; %s has data and no index: bring it; another folder starts over",
+        log_line(LOG_WARNING,
+                 "%s; %s has data files but no index: copy the index there, or use another "
+                 "checkpoint_dir to start over",
                  why, name_of(state, 0));
     else
         log_line(LOG_WARNING,
-                 "%s; %s has data and no index: bring it, or remove the data to resume from %s",
+                 "%s; %s has data files but no index: copy the index there, or remove the data "
+                 "files to resume from %s",
                  why, name_of(state, 0), name_of(state, 1));
 }
 
@@ -191,13 +194,13 @@ static void warn_of_search(const struct checkpoints *c, const char *why)
     if (!why[0] && state->count == 0) return; /* a new folder */
     if (!why[0]) why = absent;
     if (state->count == 0)
-        log_line(LOG_WARNING, "%s; no checkpoint is in the folder: starts over", why);
+        log_line(LOG_WARNING, "%s; the folder has no checkpoint: starts over", why);
     else if (!has_index(state->records[state->count - 1].prefix))
         warn_of_lost(state, why);
     else
         log_line(LOG_WARNING,
                  "%s; resumes from the newest of %d %s that are in the folder, %s; none of them is "
-                 "ever removed or replaced; another folder starts over",
+                 "ever removed or replaced; use another checkpoint_dir to start over",
                  why, state->count, state->count == 1 ? "checkpoint" : "checkpoints",
                  name_of(state, 0));
 }

@@ -203,6 +203,6 @@ err delta_read_step(struct bundle *bundle, int64_t *ret)
         parts++;
     }
     if (parts == bundle_shards(bundle)) return OK;
-    return fail(ERR_INPUT, "%s: %d of its %d files are of a delta", bundle_prefix(bundle), parts,
-                bundle_shards(bundle));
+    return fail(ERR_INPUT, "%s: only %d of its %d files belong to a delta", bundle_prefix(bundle),
+                parts, bundle_shards(bundle));
 }

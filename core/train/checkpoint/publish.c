@@ -178,7 +178,8 @@ static err free_name(const struct checkpoints *c, uint64_t step, char ret[CHECKP
 {
     struct taken_names taken = {.step = step};
     if (folder_visit(c->directory, note_taken, &taken))
-        log_line(LOG_DEBUG, "which names are taken their indices say: %s", error_text());
+        log_line(LOG_DEBUG, "cannot list the folder, and looks for index files by name: %s",
+                 error_text());
     for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
         bool has_one;
         TRY(checkpoint_name(c->directory, step, zeros, ret));

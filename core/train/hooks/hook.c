@@ -47,7 +47,7 @@ static err forgive(struct instance *i, err e)
     if (e != ERR_IO) return fail_prefix(e, "%s", name);
     if (++i->failures <= WARNINGS_MAX)
         log_line(LOG_WARNING, "%s: %s%s", name, error_text(),
-                 i->failures == WARNINGS_MAX ? " (what follows is not told)" : "");
+                 i->failures == WARNINGS_MAX ? " (further failures of it are not logged)" : "");
     return OK;
 }
 

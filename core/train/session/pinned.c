@@ -8,7 +8,7 @@ bool pinned_open(struct device *d, void *host, size_t bytes, bool is_written, co
     const struct async *async = d->kernels->async;
     if (!async || !bytes || !host) return false;
     if (async->pin(d, host, bytes, is_written)) return true;
-    log_line(LOG_INFO, "%s: %.3f MB that cannot be pinned are copied once more in every step", what,
+    log_line(LOG_INFO, "%s: %.3f MB cannot be pinned, and are copied once more in every step", what,
              (double)bytes / 1e6);
     return false;
 }

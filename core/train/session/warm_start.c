@@ -226,7 +226,7 @@ static err fail_part(const struct param *kernel, const struct kernel_part *part,
 {
     return fail(ERR_INPUT,
                 "%s: input \"%s\" is %" PRId64 " numbers, and was %" PRId64
-                " there; \"skip\" leaves the kernel as it begins",
+                " there; \"skip\" gives the kernel its initial values",
                 kernel->name, part->name, part->rows, rows);
 }
 

@@ -364,7 +364,7 @@ err features_compare(const struct spec *spec, const json_t *kept, const json_t *
     const char *more = c.count > CHANGES_NAMED ? "; ..." : "";
     if (!spec->accepts_changed_features)
         return fail(ERR_INPUT,
-                    "features do not mean what they did when the checkpoint was made: %s%s "
+                    "features have changed since the checkpoint was made: %s%s "
                     "(--changed_features=accept continues anyway)",
                     c.text, more);
     log_line(LOG_WARNING, "features that changed are accepted: %s%s", c.text, more);

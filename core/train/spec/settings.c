@@ -293,8 +293,7 @@ err settings_load(const char *folder, struct settings *ret)
     json_decref(json);
     if (!e) return OK;
     *ret = (struct settings){0};
-    return fail_prefix(e, "%s: what dtrain set has changed; without that file the spec holds",
-                       path);
+    return fail_prefix(e, "%s: the file of dtrain set's changes: without it the spec holds", path);
 }
 
 err settings_keep(const char *folder, const struct settings *s)

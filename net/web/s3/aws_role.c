@@ -250,7 +250,8 @@ static bool can_wait(void)
     const time_t now_s = time(NULL);
     if (!holds(SHORTEST_S)) return false;
     kept.renewed_s = now_s + (holds(AGAIN_S + SHORTEST_S) ? AGAIN_S : SHORTEST_S);
-    log_line(LOG_WARNING, "s3: no new keys, those that are there hold for %" PRId64 " s: %s",
+    log_line(LOG_WARNING,
+             "s3: cannot renew the access keys; the present ones are valid for %" PRId64 " s: %s",
              (int64_t)(kept.until_s - now_s), error_text());
     return true;
 }

@@ -239,7 +239,7 @@ class Breaches(memory.Grows, garbage_test.Strangers):
         first = silent[0].hear()
         if first:  # else it took longer than a greeting may, and it went without a word
             self.assertEqual((first.kind, first.text()),
-                             ("REFUSED", "it said nothing, and others want to be heard"))
+                             ("REFUSED", "it sent nothing, and its place is needed for others"))
         silent.pop().close()
         cluster.start("worker/1")
         self.assert_codes(cluster, 0)

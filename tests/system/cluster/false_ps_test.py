@@ -171,7 +171,7 @@ class FalsePs(ClusterCase):
             self.assertEqual(scene.code(), TIMEOUT, scene.cluster.story())
             self.assert_says(scene.cluster, "worker/1", r"rows did not all come, \d{3,} times within \d+ s "
                                                         r"\(--step_timeout\)")
-            self.assertLess(scene.cluster.tasks["worker/1"].text().count("rows do not come"), 20)
+            self.assertLess(scene.cluster.tasks["worker/1"].text().count("rows did not arrive"), 20)
 
     def test_a_shard_from_afar_has_no_holes(self):
         """A checkpoint that is begun with the first step is given up, and nothing large is written."""

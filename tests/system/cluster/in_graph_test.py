@@ -34,7 +34,7 @@ TABLE = {  # what the data say of themselves must reach those who have none, too
 }
 IDX = {"data.train": {"format": "idx", "features": "images", "labels": "labels"},
        "data.eval": {"format": "idx", "features": "images", "labels": "labels"}}
-MANNERS = {"a greeting that is not one": b"{}", "a greeting that is not JSON": b"\xff\xfe{",
+MANNERS = {"an invalid greeting": b"{}", "a greeting that is not JSON": b"\xff\xfe{",
            "a greeting of 0 bytes": b""}
 
 

@@ -329,7 +329,7 @@ class Mismatch(ClusterCase):
             with self.subTest(task=name):
                 task = self.come_late(cluster, name)
                 self.assertEqual(task.code(), 0, task.text())
-                self.assertRegex(task.text(), r"nobody is here, and run/model\.ckpt-30 is of the last step: "
+                self.assertRegex(task.text(), r"no other task answers, and run/model\.ckpt-30 is of the last step: "
                                               r"the job is done\n")
                 task = self.come_late(cluster, name, "--steps=31")
                 self.assertEqual(task.code(), TIMEOUT, task.text())

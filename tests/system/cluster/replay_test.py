@@ -133,7 +133,7 @@ class Replay(program.FolderCase):
         story = self.replay(code=3)
         self.assertIsNotNone(first)
         self.assertRegex(story, bad)
-        self.assertRegex(story, r"it came of push \d+ of worker/\d, of batch \d+: rows \d+ to \d+ of the data")
+        self.assertRegex(story, r"it came from push \d+ of worker/\d, of batch \d+: rows \d+ to \d+ of the data")
 
     def test_end_that_is_missing(self):
         """As of a ps that was killed: to the last step that all have."""
@@ -141,7 +141,7 @@ class Replay(program.FolderCase):
         path = self.folder / "run.ps-1"
         with path.open("r+b") as file:
             file.truncate(path.stat().st_size // 2 + 5)
-        self.assertRegex(self.replay(), r"\d+ steps that were recorded behind that are left out")
+        self.assertRegex(self.replay(), r"\d+ steps that were recorded after that are left out")
 
     def test_refused(self):
         self.write(DENSE)

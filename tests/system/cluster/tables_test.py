@@ -111,7 +111,7 @@ class Tables(ClusterCase):
         self.addCleanup(single.kill)
         wait_until(single.has_ended, single.text)
         self.assertEqual(single.code(), 0, single.text())
-        self.assertNotIn("do not come", single.text())
+        self.assertNotIn("did not arrive", single.text())
         self.assertEqual(self.evaluations(single), self.evaluations(cluster.tasks["worker/0"]))
         with open(os.path.join(cluster.folder, "single.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["metrics"], cluster.result()["metrics"])

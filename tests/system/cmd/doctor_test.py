@@ -109,7 +109,7 @@ class Doctor(ClusterCase):
             found = {one["subject"]: one for one in json.loads(task.communicate(timeout=program.LIMIT_S)[0])["findings"]}
             self.assertEqual(task.returncode, 0)
             self.assertRegex(found[f"{own} to {other}"]["text"], r"[\d.]+ ms there and back, [\d.e+]+ Gbit/s")
-            self.assertIn("nobody measures there", found[f"{own} to worker/1"]["text"])
+            self.assertIn("nothing is measuring there", found[f"{own} to worker/1"]["text"])
         self.assertIn("links", self.doctor("--links=1", "--job_name=evaluator", *hosts))
 
     def test_words_that_are_none_are_refused(self):

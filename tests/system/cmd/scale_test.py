@@ -141,7 +141,7 @@ class Scale(commands.CommandCase):
         self.end(running)
 
     def test_words_that_say_nothing_are_told(self):
-        for words, error in [((), "how many --workers or --ps are there to be?"),
+        for words, error in [((), "how many --workers or --ps should there be?"),
                              (("--workers=3",), "scale needs --ps_hosts, or --coordinator and --cluster"),
                              (("--ps=x",), "--ps: expected an integer"), (("three",), 'unexpected argument "three"')]:
             asked = self.run_dtrain("scale", *words, env={"PS_HOSTS": ""})

@@ -154,7 +154,7 @@ class Lost(named.Etcd, named.NamedCase):
         self.leave_another_there(b" joined")
         self.assertEqual(self.ended("gated"), LOST_PEER, self.log())
         self.assertIn(f"the place of {task} was lost at the coordinator to another one", self.text("gated"))
-        self.assertIn("another task has the place at the coordinator that this one has lost", self.text("gated"))
+        self.assertIn("this task has lost its place at the coordinator to another one", self.text("gated"))
         del self.processes["gated"]
         self.ask_etcd("kv/deleterange", key=self.key)
         self.start("next", "worker")

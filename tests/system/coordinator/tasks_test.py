@@ -240,7 +240,7 @@ class Words(program.FolderCase):
 
     def test_a_coordinator_that_is_not_there_is_waited_for(self):
         for server, told in (("127.0.0.1:1", "no answer in 0.3 s (--start_timeout): http"),
-                             ("nobody.invalid:1", "no way to the coordinator in 0.3 s (--start_timeout): nobody")):
+                             ("nobody.invalid:1", "the coordinator was not reached within 0.3 s (--start_timeout): nobody")):
             done = program.run([f"--coordinator=etcd://{server}/x", "--cluster=a", "--tasks=ps=1,worker=1",
                                 "--job_name=ps", "--start_timeout=0.3"], self.folder)
             self.assertEqual(done.returncode, 129, done.stderr)

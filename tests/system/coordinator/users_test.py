@@ -121,7 +121,7 @@ class ZooKeeper(named.ZooKeeper, UsersCase):
     def test_who_is_not_let_in_hears_why(self):
         self.start("lone", "ps")
         program.wait_until(lambda: self.lacks("ps/1"), self.log)
-        for told, user in (("not authenticated (DTRAIN_ZOOKEEPER_AUTH says who asks)", None),
+        for told, user in (("not authenticated: set DTRAIN_ZOOKEEPER_AUTH", None),
                            ("not authenticated", f"dtrain:no {SECRET}"),
                            ("DTRAIN_ZOOKEEPER_AUTH: expected USER:PASSWORD", "dtrain")):
             with self.subTest(told):

@@ -111,7 +111,7 @@ class Leading(LeadingCase):
         cluster.tasks[CHIEF] = chief
         cluster.go_on(CHIEF)
         result = self.assert_done(cluster)
-        self.assert_says(cluster, CHIEF, r"nobody is here, and \S+ tells how the job has ended")
+        self.assert_says(cluster, CHIEF, r"no other task answers, and \S+ says how the job ended")
         self.assertLess(result["own_steps"], LAST_OF_ASYNC)
         self.assertEqual(*({key: one["rows"][key] for key in ("per_epoch", "used", "twice", "lost")} for one in (told, result)))
 
@@ -128,7 +128,7 @@ class Leading(LeadingCase):
         cluster.tasks[CHIEF] = chief
         cluster.go_on(CHIEF)
         self.assertEqual(cluster.wait()[CHIEF], TERMINATED, cluster.story())
-        self.assert_says(cluster, CHIEF, r"nobody is here, and \S+ tells how the job has ended")
+        self.assert_says(cluster, CHIEF, r"no other task answers, and \S+ says how the job ended")
         result = cluster.result()
         self.assertEqual((result["code"], result["step"]), (told["code"], told["step"]), cluster.story())
 

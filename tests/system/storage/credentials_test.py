@@ -79,7 +79,7 @@ class Credentials(read_test.UrlCase, cluster.ClusterCase):
                 self.deny(status)
                 running.tasks["worker/0"].kill()
                 running.start("worker/0", label=again)
-                running.wait_for(again, "unless the job is in progress")
+                running.wait_for(again, "unless the job is already in progress")
                 running.wait_for(again, "; tries again")
                 self.served.fault = lambda *_: None
                 running.wait_for(again, "takes part again")

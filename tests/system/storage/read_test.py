@@ -152,7 +152,7 @@ class Http(UrlCase):
         self.assertIn("the answer ends before its headers do (2 tries)", said)
         self.served.fault = lambda number, _: "size"
         said = self.stats(self.served, data(self.url), few, code=program.BAD_HOST)
-        self.assertIn("gives ranges, and not how large the file is", said)
+        self.assertIn("supports range requests but does not say how large the file is", said)
         self.served.fault = lambda number, _: "silence"
         said = self.stats(self.served, data(self.url), {"DTRAIN_URL_TRIES": "1", "DTRAIN_URL_TIMEOUT": "1"},
                           code=program.BAD_HOST)

@@ -109,9 +109,9 @@ class Stuck(ClusterCase):
             cluster.tasks[name].process.send_signal(signo)
             cluster.wait_until(cluster.tasks[name].has_ended, f"the end of {name}")
             self.assertEqual(cluster.tasks[name].code(), 128 + signo, cluster.story())
-            if f"{signo.name}: 2 of 2 ps know of it" in cluster.tasks[name].text():
+            if f"{signo.name}: 2 of 2 ps were told" in cluster.tasks[name].text():
                 break
-            were_told |= f"{signo.name}: 1 of 2 ps know of it" in cluster.tasks[name].text()
+            were_told |= f"{signo.name}: 1 of 2 ps were told" in cluster.tasks[name].text()
             cluster.kill()
         else:
             self.assertTrue(were_told, cluster.story())

@@ -116,7 +116,7 @@ class Standardize(tool.ToolCase):
                                              ({"default": 0, "min": 30}, False)]):
             self.write_identity({"column": "numeric", "name": "x", "standardize": True, **settings}, f"run-{i}")
             said = self.dtrain("spec.json")
-            self.assertEqual((said.returncode, 'column "x": where there is no value it is 0' in said.stderr), (0, far), said.stderr)
+            self.assertEqual((said.returncode, 'column "x": an empty cell counts as 0' in said.stderr), (0, far), said.stderr)
             said = self.dtrain("predict", f"--checkpoint=run-{i}", "--data=rows.csv", "--out=-", "spec.json")
             self.assertNotIn("where there is no value", said.stderr)
 

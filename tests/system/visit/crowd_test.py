@@ -57,7 +57,7 @@ class Crowd(VisitCase):
         last = strangers[0].hear()
         if last:  # else it took longer than a greeting may, and it went without a word
             self.assertEqual((last.kind, last.text()),
-                             ("REFUSED", "it said nothing, and others want to be heard"))
+                             ("REFUSED", "it sent nothing, and its place is needed for others"))
         self.assert_var_answers()
         said = self.cluster.tasks["ps/0"].text().count("others want to be heard")
         self.assertLessEqual(said, lines_max(since), self.cluster.story())

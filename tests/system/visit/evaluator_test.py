@@ -160,7 +160,7 @@ class Evaluator(ClusterCase):
         os.kill(task.process.pid, signal.SIGCONT)
         self.add(cluster, task)
         self.assert_codes(cluster, TERMINATED)
-        self.assert_says(cluster, "evaluator", r"nobody is here, and \S+/run tells how the job has ended")
+        self.assert_says(cluster, "evaluator", r"no other task answers, and \S+/run says how the job ended")
         self.assert_says(cluster, "evaluator", r"asked to end|SIGTERM")
 
     def test_all_that_it_prints_may_be_json(self):

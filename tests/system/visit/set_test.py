@@ -71,7 +71,7 @@ class Set(ClusterCase):
                 self.assertEqual(self.values(cluster, end), self.reference(begin, end))
                 if not dies:
                     for name in ("ps/0", "ps/1"):
-                        self.assertIn(f"has the values of step {begin}, and reads none", cluster.tasks[name].text())
+                        self.assertIn(f"already has the values of step {begin}, and reads no checkpoint", cluster.tasks[name].text())
 
     def test_what_is_set_is_told_and_kept(self):
         plan = Plan(changes={**SAVES, "train.mode": "async"})

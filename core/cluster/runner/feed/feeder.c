@@ -92,7 +92,7 @@ static void refuse_oldest_stranger(struct feeder *f)
     struct caller *oldest = NULL;
     for (struct caller *caller = f->callers; caller; caller = caller->next)
         if (caller->worker == STRANGER) oldest = caller;
-    const err e = fail(ERR_PEER, "it said nothing, and others want to be heard");
+    const err e = fail(ERR_PEER, "it sent nothing, and its place is needed for others");
     if (oldest) refuse(oldest, e);
 }
 

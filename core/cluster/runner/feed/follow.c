@@ -17,7 +17,7 @@ static err await(struct runner_worker *w, int lacks)
         if (e == ERR_PEER) loop_move(w->options.task.loop);
     }
     const bool is_over = e == ERR_PEER && worker_role_is_stopping(w->task.role);
-    return is_over ? fail(ERR_STOPPED, "no batch came before the end") : e;
+    return is_over ? fail(ERR_STOPPED, "the end came before a batch") : e;
 }
 
 /* Which batches there are none of, where they are handed out. */
@@ -43,8 +43,8 @@ static err note_absent(struct runner_worker *w, const struct batch_source *data)
     if (waited_ms < ABSENT_MS || a->is_told) return OK;
     a->is_told = true;
     log_line(LOG_WARNING,
-             "%s: no batch for %llu s: where its files are does not answer, or is slow; waits at "
-             "most %d s",
+             "%s: no batch for %llu s: the storage of its files does not answer, or is slow; waits "
+             "at most %d s",
              data->name, (unsigned long long)waited_ms / 1000, (int)BATCH_WAIT_S_MAX);
     return OK;
 }
@@ -93,7 +93,7 @@ static err look_for_losses(struct runner_worker *w)
 err follow_evaluation(void *context, bool is_absent)
 {
     struct runner_worker *w = context;
-    if (task_signal_waits()) return fail(ERR_PEER, "the evaluation is given up for a signal");
+    if (task_signal_waits()) return fail(ERR_PEER, "the evaluation is interrupted by a signal");
     if (!is_absent) {
         note_present(w);
         return OK;

@@ -172,7 +172,7 @@ static err take_data(struct remote_input *f, const struct message *m)
     if (!f->text)
         TRY(read_data(f, m));
     else if (m->body_bytes != f->text_bytes || memcmp(m->body, f->text, f->text_bytes) != 0)
-        return fail(ERR_INPUT, "came back with different data");
+        return fail(ERR_INPUT, "came back with other data than before");
     f->chief.is_told = true;
     f->chief.tries = 0;
     note_state(f, true, "");

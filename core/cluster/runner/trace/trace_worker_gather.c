@@ -168,7 +168,7 @@ void trace_gather_part(struct runner_worker *w, int ps, const struct message *m)
     struct gathered_part *g = &t->parts[index];
     g->is_here = true;
     if (trace_part_unpack(m, &limits, TRACE_GATHERED_MAX - t->gathered_spans, &g->part)) {
-        log_line(LOG_WARNING, "the spans of a task: %s", error_text());
+        log_line(LOG_WARNING, "a task's part of the timeline is lost: %s", error_text());
         g->trouble = "what it sent are no spans";
     }
     t->gathered_spans += g->part.count;

@@ -145,7 +145,7 @@ static err write_piece(int file, const char *path, int64_t offset, const uint8_t
             pwrite(file, at, bytes < CALL_BYTES_MAX ? bytes : CALL_BYTES_MAX, offset);
         if (done < 0 && errno == EINTR) continue;
         if (done < 0) return system_failed(path);
-        if (done == 0) return fail(ERR_IO, "%s: the system takes no more bytes", path);
+        if (done == 0) return fail(ERR_IO, "%s: the system accepts no more bytes", path);
         at += done;
         offset += done;
         bytes -= (size_t)done;

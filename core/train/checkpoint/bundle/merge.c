@@ -121,7 +121,7 @@ static err find_other(const struct merge *m)
 {
     bool is_there;
     TRY(find_index(m->index_path, &is_there));
-    return is_there ? fail(ERR_PEER, "%s was made by another one meanwhile", m->index_path) : OK;
+    return is_there ? fail(ERR_PEER, "%s was made by another task meanwhile", m->index_path) : OK;
 }
 
 /* A file that has the name by now may be another chief's. */
@@ -151,7 +151,7 @@ static err take_over(const struct move *move)
     if (slash) slash[slash == folder] = '\0';
     const bool is_listed = !access(slash ? folder : ".", R_OK);
     free(folder);
-    if (is_listed) return fail(ERR_PEER, "%s was made by another one meanwhile", move->to);
+    if (is_listed) return fail(ERR_PEER, "%s was made by another task meanwhile", move->to);
     return bundle_rename(move->from, move->to);
 }
 

@@ -92,9 +92,9 @@ static void of_a_table_no_more_than_rows_is_to_be_had(void **state)
         {"{\"do\": \"add\", \"name\": \"t\", \"value\": 1}",
          "t is a table, whose rows are not changed from outside"},
         {"{\"do\": \"get\", \"name\": \"t\", \"rows\": 2}",
-         "what is asked: rows: expected how many from one index on"},
+         "the request: rows: expected how many from one index on"},
         {"{\"do\": \"get\", \"name\": \"t\", \"index\": [1], \"rows\": -2}",
-         "what is asked: rows: expected how many from one index on"},
+         "the request: rows: expected how many from one index on"},
         {"{\"do\": \"get\", \"name\": \"global_step\", \"index\": [0], \"rows\": 1}",
          "global_step is no table, of which there are ranges of rows"},
     };

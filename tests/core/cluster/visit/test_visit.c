@@ -19,41 +19,41 @@
 static void what_is_no_ask_is_answered_with_what_is_wrong(void **state)
 {
     static const char *const rows[][2] = {
-        {"", "what is asked is not JSON"},
-        {"{\"do\": \"get\"", "what is asked is not JSON"},
-        {"{\"do\": \"get\", \"do\": \"set\"}", "what is asked is not JSON"},
-        {"[1]", "what is asked: Expected object, got array"},
-        {"{}", "what is asked: Object item not found: do"},
-        {"{\"do\": 3}", "what is asked: Expected string, got integer"},
-        {"{\"do\": \"get\", \"nam\": \"w\"}", "what is asked: 1 object item(s) left unpacked: nam"},
+        {"", "the request is not JSON"},
+        {"{\"do\": \"get\"", "the request is not JSON"},
+        {"{\"do\": \"get\", \"do\": \"set\"}", "the request is not JSON"},
+        {"[1]", "the request: Expected object, got array"},
+        {"{}", "the request: Object item not found: do"},
+        {"{\"do\": 3}", "the request: Expected string, got integer"},
+        {"{\"do\": \"get\", \"nam\": \"w\"}", "the request: 1 object item(s) left unpacked: nam"},
         {"{\"do\": \"drop\", \"name\": \"w\"}",
-         "what is asked: do: expected list, get, set, add, scale, status, stop, save, "
+         "the request: do: expected list, get, set, add, scale, status, stop, save, "
          "leave, absent, profile, setting or log"},
-        {"{\"do\": \"get\"}", "what is asked: name: missing"},
+        {"{\"do\": \"get\"}", "the request: name: missing"},
         {"{\"do\": \"get\", \"name\": \"\\u00e4\"}",
-         "what is asked: name: a character that no name has"},
+         "the request: name: a character that no name has"},
         {"{\"do\": \"get\", \"name\": \"w\", \"index\": 3}",
-         "what is asked: index: expected a list of at most 6 integers"},
+         "the request: index: expected a list of at most 6 integers"},
         {"{\"do\": \"get\", \"name\": \"w\", \"index\": [1, 2, 3, 4, 5, 6, 7]}",
-         "what is asked: index: expected a list of at most 6 integers"},
+         "the request: index: expected a list of at most 6 integers"},
         {"{\"do\": \"get\", \"name\": \"w\", \"index\": [0.5, 0]}",
-         "what is asked: index: expected integers"},
+         "the request: index: expected integers"},
         {"{\"do\": \"get\", \"name\": \"w\", \"since\": -1}",
-         "what is asked: since, every_ms, limit_ms and from are not negative"},
-        {"{\"do\": \"set\", \"name\": \"w\"}", "what is asked: shape: missing"},
+         "the request: since, every_ms, limit_ms and from are not negative"},
+        {"{\"do\": \"set\", \"name\": \"w\"}", "the request: shape: missing"},
         {"{\"do\": \"set\", \"name\": \"w\", \"shape\": 3}",
-         "what is asked: shape: expected a list of at most 6 integers"},
+         "the request: shape: expected a list of at most 6 integers"},
         {"{\"do\": \"set\", \"name\": \"w\", \"shape\": [2, 0]}",
-         "what is asked: shape: no numbers, or more than 65536"},
+         "the request: shape: no numbers, or more than 65536"},
         {"{\"do\": \"set\", \"name\": \"w\", \"shape\": [256, 257]}",
-         "what is asked: shape: no numbers, or more than 65536"},
+         "the request: shape: no numbers, or more than 65536"},
         {"{\"do\": \"set\", \"name\": \"w\", \"shape\": [2]}",
-         "what is asked: value: 0 numbers where the shape has 2"},
-        {"{\"do\": \"leave\"}", "what is asked: worker: expected the index of one"},
-        {"{\"do\": \"log\", \"worker\": -2}", "what is asked: worker: expected the index of one"},
-        {"{\"do\": \"log\", \"last\": -1}", "what is asked: last: expected how many lines"},
-        {"{\"do\": \"profile\"}", "what is asked: steps: expected 1 to 100"},
-        {"{\"do\": \"profile\", \"steps\": 101}", "what is asked: steps: expected 1 to 100"},
+         "the request: value: 0 numbers where the shape has 2"},
+        {"{\"do\": \"leave\"}", "the request: worker: expected the index of one"},
+        {"{\"do\": \"log\", \"worker\": -2}", "the request: worker: expected the index of one"},
+        {"{\"do\": \"log\", \"last\": -1}", "the request: last: expected how many lines"},
+        {"{\"do\": \"profile\"}", "the request: steps: expected 1 to 100"},
+        {"{\"do\": \"profile\", \"steps\": 101}", "the request: steps: expected 1 to 100"},
     };
     struct ps ps;
     serving_ps(&ps);
@@ -69,7 +69,7 @@ static void no_body_at_all_is_no_ask(void **state)
     const struct message m = {.type = MESSAGE_ASK, .ask.number = 9};
     visits_ask(ps.visits, 1, &m, 0);
     assert_string_equal(json_string_value(json_object_get(ps.answer[1], "error")),
-                        "what is asked is not JSON");
+                        "the request is not JSON");
     assert_int_equal(ps.sequence[1], 9);
     close_ps(&ps);
 }
@@ -91,9 +91,9 @@ static void numbers_that_are_none_are_refused(void **state)
     memcpy(body, text, sizeof text); /* with the zero byte behind it */
     memcpy(body + sizeof text, &nan, sizeof nan);
     assert_body_error(&ps, body, sizeof text + 7, "the last number is cut off");
-    assert_body_error(&ps, body, sizeof text + 8, "what is asked: value: not a finite number");
+    assert_body_error(&ps, body, sizeof text + 8, "the request: value: not a finite number");
     assert_body_error(&ps, body, sizeof text + 16,
-                      "what is asked: value: 2 numbers where the shape has 1");
+                      "the request: value: 2 numbers where the shape has 1");
     close_ps(&ps);
 }
 
@@ -103,7 +103,7 @@ static void the_text_of_an_ask_has_a_limit(void **state)
     struct ps ps;
     serving_ps(&ps);
     memset(text, ' ', sizeof text - 1);
-    assert_error(&ps, text, "what is asked has more than 4096 bytes of text", 2);
+    assert_error(&ps, text, "the request has more than 4096 bytes of text", 2);
     close_ps(&ps);
 }
 
@@ -225,7 +225,7 @@ static void names_of_shared_variables_have_no_brackets_and_a_limit(void **state)
     name[VISIT_NAME_MAX] = '\0';
     snprintf(text, sizeof text, "{\"do\": \"set\", \"name\": \"%s\", \"value\": 1, \"make\": true}",
              name);
-    assert_error(&ps, text, "what is asked: name: longer than 255 characters", 2);
+    assert_error(&ps, text, "the request: name: longer than 255 characters", 2);
     snprintf(text, sizeof text, "{\"do\": \"set\", \"name\": \"%s\", \"value\": 1, \"make\": true}",
              name + 1);
     assert_null(json_object_get(ask(&ps, text), "error"));

@@ -922,7 +922,7 @@ static void numbers_that_are_left_out_are_said(void **state)
     file_write_text("pairs", "0 1:1 3:1\n1 2:0.5 3:1\n1 1:2\n");
     source_said(PAIRS("lost", "ids") "}]", said, sizeof said);
     assert_non_null(
-        strstr(said, "pairs: line 2: column \"lost\": ids have numbers that are not 1"));
+        strstr(said, "pairs: line 2: column \"lost\": ids come with numbers other than 1"));
     assert_null(strstr(strstr(said, "not 1") + 1, "not 1"));
     source_said(PAIRS("kept", "ids") ", 'weights': true}]", said, sizeof said);
     assert_null(strstr(said, "not 1"));

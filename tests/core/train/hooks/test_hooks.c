@@ -126,7 +126,7 @@ static int count_warnings(struct rig *rig, bool *ret_is_last)
 {
     const char *log = rig_log(rig);
     int lines = 0;
-    *ret_is_last |= strstr(log, " (what follows is not told)\n") != NULL;
+    *ret_is_last |= strstr(log, " (further failures of it are not logged)\n") != NULL;
     for (const char *line = log; (line = strstr(line, "WARNING: summary_saver: ")); line++) lines++;
     return lines;
 }

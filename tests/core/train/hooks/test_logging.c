@@ -172,8 +172,8 @@ static void a_step_that_does_not_grow_is_said_five_times(void **state)
     for (const char *c = log; *c; c++) lines += *c == '\n';
     assert_int_equal(lines, 5);
     assert_non_null(strstr(log,
-                           "WARNING: the global step did not grow with the last 3 steps of this "
-                           "worker: it is 3 still\n"));
+                           "WARNING: the global step did not grow during the last 3 steps of this "
+                           "worker: it is still 3\n"));
 }
 
 static void two_steps_may_have_one_number(void **state)

@@ -26,7 +26,7 @@ enum {
 
 /* ---- what is told ---- */
 
-static double of(const struct told *t, enum counter c)
+static double of(const struct task_status *t, enum counter c)
 {
     return t->counters.at[c];
 }
@@ -37,7 +37,7 @@ static void take(const struct job_status *s, struct run_record *ret)
     double seconds = 0, updating = 0;
     *ret = (struct run_record){0};
     for (int i = 0; i < s->count; i++) {
-        const struct told *t = &s->tasks[i];
+        const struct task_status *t = &s->tasks[i];
         if (t->is_ps && of(t, COUNTER_UPDATES) >= STEPS_LEAST) {
             updating += of(t, COUNTER_TIME_APPLY) / of(t, COUNTER_UPDATES);
             ret->ps++;

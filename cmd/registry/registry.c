@@ -73,52 +73,53 @@ struct registry {
     struct shared_places shared;
 };
 
-/* ---- asking: one thread at a time ---- */
+/* ---- requests: one thread at a time ---- */
 
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* guards the coordinator, and */
-static struct registry *opened;                            /* whoever has one */
+static pthread_mutex_t coordinator_lock =
+    PTHREAD_MUTEX_INITIALIZER;  /* guards the coordinator, and */
+static struct registry *opened; /* whoever has one */
 
 static err ask_to_claim(struct registry *r, const char *key, const char *value, bool *ret_is_ours)
 {
-    pthread_mutex_lock(&asking);
+    pthread_mutex_lock(&coordinator_lock);
     const err e = coordinator_claim(r->coordinator, key, value, ret_is_ours);
-    pthread_mutex_unlock(&asking);
+    pthread_mutex_unlock(&coordinator_lock);
     return e;
 }
 
 static err ask_to_renew(struct registry *r, bool *ret_has_lost)
 {
-    pthread_mutex_lock(&asking);
+    pthread_mutex_lock(&coordinator_lock);
     const err e = coordinator_renew(r->coordinator, ret_has_lost);
-    pthread_mutex_unlock(&asking);
+    pthread_mutex_unlock(&coordinator_lock);
     return e;
 }
 
 static err ask_for_list(struct registry *r, const char *folder, struct arena *arena,
                         struct coordinator_entry **ret, int *ret_count)
 {
-    pthread_mutex_lock(&asking);
+    pthread_mutex_lock(&coordinator_lock);
     const err e = coordinator_list(r->coordinator, folder, arena, ret, ret_count);
-    pthread_mutex_unlock(&asking);
+    pthread_mutex_unlock(&coordinator_lock);
     return e;
 }
 
 /* Takes what nobody has claimed by yet. */
 static void have_coordinator(struct registry *r, struct coordinator *c)
 {
-    pthread_mutex_lock(&asking);
+    pthread_mutex_lock(&coordinator_lock);
     r->coordinator = c;
     opened = r;
-    pthread_mutex_unlock(&asking);
+    pthread_mutex_unlock(&coordinator_lock);
 }
 
 static void let_coordinator_go(struct registry *r)
 {
-    pthread_mutex_lock(&asking);
+    pthread_mutex_lock(&coordinator_lock);
     coordinator_close(r->coordinator);
     r->coordinator = NULL;
     opened = NULL;
-    pthread_mutex_unlock(&asking);
+    pthread_mutex_unlock(&coordinator_lock);
 }
 
 /* Nobody asks any more. Longer than a lease nothing needs to be given back. */
@@ -127,7 +128,7 @@ void registry_leave_at_once(int signo)
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += COORDINATOR_LEASE_S;
-    if (pthread_mutex_timedlock(&asking, &until)) return;
+    if (pthread_mutex_timedlock(&coordinator_lock, &until)) return;
     if (opened) coordinator_close(opened->coordinator);
 }
 

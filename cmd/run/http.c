@@ -33,7 +33,7 @@ static void say(struct http_reply *r, int status, const char *text)
 static void answer_metrics(const struct task_http *h, struct http_reply *r)
 {
     int count;
-    struct told *own = board_copy(h->board, true, &count);
+    struct task_status *own = board_copy(h->board, true, &count);
     FILE *out = own ? open_memstream(&r->body, &r->body_bytes) : NULL;
     if (out) counters_write_text(out, own, count);
     if (out && fclose(out)) {
@@ -63,8 +63,8 @@ static void answer_health(const struct task_http *h, struct http_reply *r)
 static void answer_ready(const struct task_http *h, struct http_reply *r)
 {
     int count;
-    char text[TOLD_STATE_MAX + TOLD_NAME_MAX + 32] = "not ready: it starts\n";
-    struct told *own = board_copy(h->board, true, &count);
+    char text[STATUS_STATE_MAX + STATUS_NAME_MAX + 32] = "not ready: it starts\n";
+    struct task_status *own = board_copy(h->board, true, &count);
     bool is_ready = count > 0;
     for (int i = 0; own && i < count && is_ready; i++) {
         is_ready = own[i].is_stepping;
@@ -79,7 +79,7 @@ static void answer_ready(const struct task_http *h, struct http_reply *r)
 static json_t *find(const struct task_http *h)
 {
     int count;
-    struct told *tasks = board_copy(h->board, false, &count);
+    struct task_status *tasks = board_copy(h->board, false, &count);
     struct finding *findings = calloc(FINDINGS_MAX, sizeof *findings);
     const struct job_facts facts = {
         .tasks = tasks, .count = count, .now_ms = clock_ms(), .unix_s = clock_unix_s()};

@@ -50,7 +50,7 @@ struct logs {
     const struct logs_flags *flags;
     struct job_visit *v;
     struct source { /* a task that has been asked */
-        char task[TOLD_NAME_MAX];
+        char task[STATUS_NAME_MAX];
         json_int_t last, last_ms; /* its last line that has been seen, and when; 0: none */
         bool has_begun;           /* it has answered */
         bool is_away;             /* and that has been said */
@@ -125,15 +125,16 @@ static bool has_begun_anew(const struct source *s, json_t *lines)
 
 /* With the last line that was seen: of a task that has started over it is another one, or there are
  * fewer, and then all that it has are new. */
-static err ask_from(struct logs *l, struct source *s, const struct told *told, bool *ret_more)
+static err ask_from(struct logs *l, struct source *s, const struct task_status *status,
+                    bool *ret_more)
 {
     const int count = job_visit_ps_count(l->v);
-    if (told->is_ps && told->index >= count) /* a lie, or it has left since */
+    if (status->is_ps && status->index >= count) /* a lie, or it has left since */
         return fail(ERR_PEER, "there are %d ps", count);
     json_t *answer, *ask = json_pack("{ss sI}", "do", "log", "from", s->last);
     if (ask && !s->has_begun) json_object_set_new(ask, "last", json_integer(l->flags->lines));
-    if (ask && !told->is_ps) json_object_set_new(ask, "worker", json_integer(told->index));
-    TRY(job_visit_ask(l->v, told->is_ps ? told->index : 0, ask, &answer));
+    if (ask && !status->is_ps) json_object_set_new(ask, "worker", json_integer(status->index));
+    TRY(job_visit_ask(l->v, status->is_ps ? status->index : 0, ask, &answer));
     json_t *lines = json_object_get(answer, "lines");
     const int before = l->count;
     s->has_begun = true;
@@ -154,19 +155,19 @@ static void say_it_is_away(struct source *s, const char *why)
 }
 
 /* One that is away is told of once; its lines may come later. */
-static err ask_task(struct logs *l, const struct told *told)
+static err ask_task(struct logs *l, const struct task_status *status)
 {
     struct source *s = NULL;
     bool has_more = true;
-    TRY(source_of(l, told->task, &s));
+    TRY(source_of(l, status->task, &s));
     while (has_more) { /* ends: LINES_MAX */
         const bool may_be_away = !l->flags->task || (l->flags->follow && s->has_begun);
-        const err e = ask_from(l, s, told, &has_more);
+        const err e = ask_from(l, s, status, &has_more);
         if (may_be_away && job_visit_goes_on(l->v, e)) {
             say_it_is_away(s, error_text());
             return OK;
         }
-        if (e) return job_visit_goes_on(l->v, e) ? fail_prefix(e, "%s", told->task) : e;
+        if (e) return job_visit_goes_on(l->v, e) ? fail_prefix(e, "%s", status->task) : e;
     }
     s->is_away = false;
     return OK;

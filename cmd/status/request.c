@@ -188,7 +188,7 @@ static err count_saves(struct job_visit *v, struct saves *ret)
     *ret = (struct saves){0};
     TRY(job_visit_ask(v, 0, json_pack("{ss}", "do", "status"), &answer));
     const err e = job_status_add(&s, answer, clock_ms());
-    const struct told *chief = e ? NULL : tasks_chief(s.tasks, s.count);
+    const struct task_status *chief = e ? NULL : tasks_chief(s.tasks, s.count);
     if (chief) {
         const double *at = chief->counters.at;
         *ret = (struct saves){at[COUNTER_CHECKPOINTS], at[COUNTER_CHECKPOINT_FAILURES],

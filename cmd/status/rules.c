@@ -30,20 +30,20 @@ static const double slower = 1.5, memory_left = 0.1, waits_for_data = 0.3, waits
                     unequal = 1.4, throttles = 0.25, drops = 0.05, busy = 0.7, stale_for_each = 2,
                     always_saves = 0.5, late_s = 0.005, slower_s = 0.001;
 
-static double of(const struct told *t, enum counter c)
+static double of(const struct task_status *t, enum counter c)
 {
     return t->counters.at[c];
 }
 
-/* Over which told_lately() has grown */
-static double lately_s(const struct told *t)
+/* Over which task_status_lately() has grown */
+static double lately_s(const struct task_status *t)
 {
     return t->recent_s > 0 ? t->recent_s : of(t, COUNTER_UPTIME);
 }
 
-const struct told *tasks_chief(const struct told *tasks, int count)
+const struct task_status *tasks_chief(const struct task_status *tasks, int count)
 {
-    const struct told *chief = NULL;
+    const struct task_status *chief = NULL;
     for (int i = 0; i < count; i++) {
         if (tasks[i].is_ps || !(of(&tasks[i], COUNTER_IS_CHIEF) > 0)) continue;
         if (!chief || of(&tasks[i], COUNTER_TERM) > of(chief, COUNTER_TERM)) chief = &tasks[i];
@@ -75,9 +75,10 @@ struct pace {
 /* Where workers wait for each other that is not their own. Asynchronously, which staleness tells,
  * they do not. Of few steps, parts of one more may have been counted, and a chief that evaluates or
  * saves for so long is not slow. */
-static struct pace pace_of(const struct told *t, bool lately)
+static struct pace pace_of(const struct task_status *t, bool lately)
 {
-    double (*const counted)(const struct told *, enum counter) = lately ? told_lately : of;
+    double (*const counted)(const struct task_status *, enum counter) =
+        lately ? task_status_lately : of;
     const bool waits_for_others = !(of(t, COUNTER_STALENESS_COUNT) > 0);
     struct pace ret = {.steps = counted(t, COUNTER_STEPS)};
     const bool are_few = ret.steps < STEPS_LEAST;
@@ -92,9 +93,9 @@ static struct pace pace_of(const struct told *t, bool lately)
 }
 
 /* That is still there: what the others did is no measure. */
-static bool is_worker(const struct told *t)
+static bool is_worker(const struct task_status *t)
 {
-    return !t->is_ps && !told_is_gone(t);
+    return !t->is_ps && !task_status_is_gone(t);
 }
 
 /* Of who takes steps while others hardly do, the last seconds tell; where nobody does, because
@@ -102,7 +103,8 @@ static bool is_worker(const struct told *t)
 static bool is_judged_lately(const struct job_facts *j)
 {
     for (int i = 0; i < j->count; i++)
-        if (is_worker(&j->tasks[i]) && told_lately(&j->tasks[i], COUNTER_STEPS) >= STEPS_LEAST)
+        if (is_worker(&j->tasks[i]) &&
+            task_status_lately(&j->tasks[i], COUNTER_STEPS) >= STEPS_LEAST)
             return true;
     return false;
 }
@@ -138,7 +140,7 @@ static void slow_worker(const struct job_facts *j, struct findings *f)
     double usual[PARTS + 1];
     for (int k = 0; k <= PARTS; k++) usual[k] = median(j, lately, k);
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
+        const struct task_status *t = &j->tasks[i];
         const struct pace p = pace_of(t, lately);
         const bool is_measured = is_worker(t) && of(t, COUNTER_STEPS) >= STEPS_LEAST;
         const bool is_slow = p.all > slower * usual[PARTS] && p.all > usual[PARTS] + slower_s;
@@ -165,14 +167,14 @@ static bool is_named(const struct findings *f, const char *rule, const char *tas
  * millisecond any trifle is a part. */
 static void late_worker(const struct job_facts *j, struct findings *f)
 {
-    char task[TOLD_NAME_MAX];
-    const struct told *worst = NULL;
+    char task[STATUS_NAME_MAX];
+    const struct task_status *worst = NULL;
     double most = waits_for_one;
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
-        const double part = told_lately(t, COUNTER_LATE) / lately_s(t);
+        const struct task_status *t = &j->tasks[i];
+        const double part = task_status_lately(t, COUNTER_LATE) / lately_s(t);
         const bool is_long =
-            told_lately(t, COUNTER_LATE) > late_s * told_lately(t, COUNTER_UPDATES);
+            task_status_lately(t, COUNTER_LATE) > late_s * task_status_lately(t, COUNTER_UPDATES);
         if (!t->is_ps || !is_long || !(lately_s(t) > 0 && part > most)) continue;
         most = part;
         worst = t;
@@ -189,11 +191,11 @@ static void late_worker(const struct job_facts *j, struct findings *f)
 
 /* The part of a worker's time in which it waits for data; NAN: not known. One that waits takes no
  * steps meanwhile. */
-static double data_part(const struct told *t)
+static double data_part(const struct task_status *t)
 {
     if (t->is_ps || of(t, COUNTER_STEPS) < STEPS_LEAST) return (double)NAN;
-    const double all = told_time_lately(t);
-    return all > 0 ? told_lately(t, COUNTER_TIME_DATA) / all : (double)NAN;
+    const double all = task_status_time_lately(t);
+    return all > 0 ? task_status_lately(t, COUNTER_TIME_DATA) / all : (double)NAN;
 }
 
 static void starved(const struct job_facts *j, struct findings *f)
@@ -240,7 +242,7 @@ static void silent(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
         const uint64_t age_ms = j->now_ms - j->tasks[i].heard_ms;
-        if (age_ms >= SILENT_MS && !told_is_gone(&j->tasks[i]))
+        if (age_ms >= SILENT_MS && !task_status_is_gone(&j->tasks[i]))
             findings_say(f, FINDING_WARNING,
                          "%s has told nothing for %llu s: it is gone, stands still, or computes "
                          "one step or evaluation",
@@ -260,8 +262,8 @@ static void stale(const struct job_facts *j, struct findings *f)
     double sum = 0, count = 0;
     int workers = 0;
     for (int i = 0; i < j->count; i++) {
-        sum += told_lately(&j->tasks[i], COUNTER_STALENESS_SUM);
-        count += told_lately(&j->tasks[i], COUNTER_STALENESS_COUNT);
+        sum += task_status_lately(&j->tasks[i], COUNTER_STALENESS_SUM);
+        count += task_status_lately(&j->tasks[i], COUNTER_STALENESS_COUNT);
         workers += !j->tasks[i].is_ps;
     }
     if (count >= STEPS_LEAST && sum / count > stale_for_each * workers)
@@ -274,37 +276,38 @@ static void stale(const struct job_facts *j, struct findings *f)
 
 /* ---- parameter servers ---- */
 
-static double moved_bytes(const struct told *t)
+static double moved_bytes(const struct task_status *t)
 {
     return of(t, COUNTER_SENT_VALUES) + of(t, COUNTER_SENT_ROWS) + of(t, COUNTER_CAME_GRADIENTS) +
            of(t, COUNTER_CAME_ROWS);
 }
 
-static double held_bytes(const struct told *t)
+static double held_bytes(const struct task_status *t)
 {
     return of(t, COUNTER_DENSE_BYTES) + of(t, COUNTER_TABLE_BYTES);
 }
 
 /* of_update: of what grows with updates, what one makes, since ps tell at different moments. */
-static double part_of(const struct told *t, double (*bytes)(const struct told *), bool of_update)
+static double part_of(const struct task_status *t, double (*bytes)(const struct task_status *),
+                      bool of_update)
 {
     return bytes(t) / (of_update ? fmax(of(t, COUNTER_UPDATES), 1) : 1);
 }
 
-static void shares(const struct job_facts *j, double (*bytes)(const struct told *), bool of_update,
-                   const char *what, struct findings *f)
+static void shares(const struct job_facts *j, double (*bytes)(const struct task_status *),
+                   bool of_update, const char *what, struct findings *f)
 {
     double all = 0, sum = 0;
     int ps = 0;
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
+        const struct task_status *t = &j->tasks[i];
         if (!t->is_ps) continue;
         all += bytes(t);
         sum += part_of(t, bytes, of_update);
         ps++;
     }
     for (int i = 0; i < j->count && ps > 1 && all >= BYTES_LEAST; i++) {
-        const struct told *t = &j->tasks[i];
+        const struct task_status *t = &j->tasks[i];
         const double share = part_of(t, bytes, of_update) / sum;
         if (t->is_ps && share > unequal / ps)
             findings_say(
@@ -324,8 +327,8 @@ static void unequal_ps(const struct job_facts *j, struct findings *f)
 static void throttled(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
-        const double part = told_lately(t, COUNTER_THROTTLED) / lately_s(t);
+        const struct task_status *t = &j->tasks[i];
+        const double part = task_status_lately(t, COUNTER_THROTTLED) / lately_s(t);
         if (lately_s(t) > 0 && part > throttles)
             findings_say(f, FINDING_WARNING,
                          "%s is held up by its CPU quota in %.0f %% of the time: raise it "
@@ -341,13 +344,13 @@ static void clocks(const struct job_facts *j, struct findings *f)
     int count = 0;
     for (int i = 0; off && i < j->count && j->unix_s > 0; i++)
         if (of(&j->tasks[i], COUNTER_CLOCK) > 0)
-            off[count++] = told_clock_s(&j->tasks[i], j->now_ms) - j->unix_s;
+            off[count++] = task_status_clock_s(&j->tasks[i], j->now_ms) - j->unix_s;
     if (count) qsort(off, (size_t)count, sizeof *off, compare);
     const double usual = count ? off[(count - 1) / 2] : 0;
     free(off);
     for (int i = 0, named = 0; count && i < j->count && named < CLOCKS_NAMED; i++) {
-        const struct told *t = &j->tasks[i];
-        const double more = told_clock_s(t, j->now_ms) - j->unix_s - usual;
+        const struct task_status *t = &j->tasks[i];
+        const double more = task_status_clock_s(t, j->now_ms) - j->unix_s - usual;
         if (!(of(t, COUNTER_CLOCK) > 0 && fabs(more) > CLOCK_OFF_S)) continue;
         findings_say(f, FINDING_WARNING,
                      "the clock of %s is %.0f s %s the others': run chrony or systemd-timesyncd on "
@@ -361,18 +364,19 @@ static void clocks(const struct job_facts *j, struct findings *f)
 /* Of tasks in one process each counts all of it. */
 static void retries(const struct job_facts *j, struct findings *f)
 {
-    const struct told *most = NULL, *lately = NULL;
+    const struct task_status *most = NULL, *lately = NULL;
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
+        const struct task_status *t = &j->tasks[i];
         if (!most || of(t, COUNTER_RETRIES) > of(most, COUNTER_RETRIES)) most = t;
-        if (!lately || told_lately(t, COUNTER_RETRIES) > told_lately(lately, COUNTER_RETRIES))
+        if (!lately ||
+            task_status_lately(t, COUNTER_RETRIES) > task_status_lately(lately, COUNTER_RETRIES))
             lately = t;
     }
-    if (lately && told_lately(lately, COUNTER_RETRIES) >= MANY_RETRIES)
+    if (lately && task_status_lately(lately, COUNTER_RETRIES) >= MANY_RETRIES)
         findings_say(f, FINDING_WARNING,
                      "%s had to ask storage or the coordinator again %.0f times lately: it fails, "
                      "or answers late (\"asks again\" in the log)",
-                     lately->task, told_lately(lately, COUNTER_RETRIES));
+                     lately->task, task_status_lately(lately, COUNTER_RETRIES));
     else if (most && of(most, COUNTER_RETRIES) > 0)
         findings_say(f, FINDING_NOTE,
                      "%s has had to ask storage or the coordinator again %.0f times (\"asks "
@@ -383,10 +387,10 @@ static void retries(const struct job_facts *j, struct findings *f)
 /* The one that has least, since tasks of a host tell the same. */
 static void memory(const struct job_facts *j, struct findings *f)
 {
-    const struct told *least = NULL;
+    const struct task_status *least = NULL;
     int others = -1;
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
+        const struct task_status *t = &j->tasks[i];
         const double left = of(t, COUNTER_MEMORY_LEFT);
         if (!(left > 0 && left < memory_left * of(t, COUNTER_MEMORY_LIMIT))) continue;
         if (!least || left < of(least, COUNTER_MEMORY_LEFT)) least = t;
@@ -407,8 +411,8 @@ static void memory(const struct job_facts *j, struct findings *f)
 static void busy_ps(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
-        const double part = told_lately(t, COUNTER_TIME_APPLY) / lately_s(t);
+        const struct task_status *t = &j->tasks[i];
+        const double part = task_status_lately(t, COUNTER_TIME_APPLY) / lately_s(t);
         if (t->is_ps && lately_s(t) > 0 && part > busy)
             findings_say(
                 f, FINDING_WARNING,
@@ -420,9 +424,9 @@ static void busy_ps(const struct job_facts *j, struct findings *f)
 static void dropped(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
-        const double lost = told_lately(t, COUNTER_DROPPED_STALE),
-                     all = lost + told_lately(t, COUNTER_UPDATES);
+        const struct task_status *t = &j->tasks[i];
+        const double lost = task_status_lately(t, COUNTER_DROPPED_STALE),
+                     all = lost + task_status_lately(t, COUNTER_UPDATES);
         if (t->is_ps && t->index == 0 && all >= STEPS_LEAST && lost > drops * all)
             findings_say(f, FINDING_WARNING,
                          "%.0f %% of the gradients came too late and were dropped",
@@ -454,7 +458,7 @@ static void not_shown(const struct job_facts *j, struct findings *f)
     double all = 0, shown = 0;
     if (!j->all_asked) return;
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
+        const struct task_status *t = &j->tasks[i];
         shown += t->is_ps;
         if (!t->is_ps && of(t, COUNTER_PEERS) > all) all = of(t, COUNTER_PEERS);
     }
@@ -467,10 +471,10 @@ static void not_shown(const struct job_facts *j, struct findings *f)
 }
 
 /* All are connected, and one has never told anything. */
-static void unheard(const struct job_facts *j, const struct told *first, struct findings *f)
+static void unheard(const struct job_facts *j, const struct task_status *first, struct findings *f)
 {
     const double all = of(first, COUNTER_PEERS);
-    char names[AWAY_NAMED * TOLD_NAME_MAX];
+    char names[AWAY_NAMED * STATUS_NAME_MAX];
     int known = 0;
     for (int i = 0; i < j->count; i++) known += !j->tasks[i].is_ps;
     const bool is_late = of(first, COUNTER_PEERS_STEADY) * 1000 >= SILENT_MS;
@@ -488,7 +492,7 @@ static void unheard(const struct job_facts *j, const struct told *first, struct 
 static int gone(const struct job_facts *j)
 {
     int count = 0;
-    for (int i = 0; i < j->count; i++) count += told_is_gone(&j->tasks[i]);
+    for (int i = 0; i < j->count; i++) count += task_status_is_gone(&j->tasks[i]);
     return count;
 }
 
@@ -496,10 +500,10 @@ static void missing(const struct job_facts *j, struct findings *f)
 {
     not_shown(j, f);
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
+        const struct task_status *t = &j->tasks[i];
         const double all = of(t, COUNTER_PEERS),
                      away = all - of(t, COUNTER_PEERS_UP) - (t->is_ps ? gone(j) : 0);
-        char names[AWAY_NAMED * TOLD_NAME_MAX] = "";
+        char names[AWAY_NAMED * STATUS_NAME_MAX] = "";
         if (t->is_ps && t->index == 0) unheard(j, t, f);
         if (!(away > 0) || (t->index && t->is_ps)) continue;
         if (t->is_ps && all <= TASKS_LOOKED_AT)
@@ -512,12 +516,12 @@ static void missing(const struct job_facts *j, struct findings *f)
 /* Of who has lost most: a task that ends and comes back is lost by all others. */
 static void unstable(const struct job_facts *j, struct findings *f)
 {
-    const struct told *most = NULL;
+    const struct task_status *most = NULL;
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
-        const double lately = told_lately(t, COUNTER_PEERS_LOST);
+        const struct task_status *t = &j->tasks[i];
+        const double lately = task_status_lately(t, COUNTER_PEERS_LOST);
         if (lately < LOST_LATELY || of(t, COUNTER_PEERS_LOST) < LOST_LEAST) continue;
-        if (!most || lately > told_lately(most, COUNTER_PEERS_LOST)) most = t;
+        if (!most || lately > task_status_lately(most, COUNTER_PEERS_LOST)) most = t;
     }
     if (most)
         findings_say(
@@ -525,12 +529,12 @@ static void unstable(const struct job_facts *j, struct findings *f)
             "%s has lost its %s %.0f times, %.0f of them lately: tasks end and are started "
             "again, or links break (dtrain logs says which)",
             most->task, most->is_ps ? "workers" : "ps", of(most, COUNTER_PEERS_LOST),
-            told_lately(most, COUNTER_PEERS_LOST));
+            task_status_lately(most, COUNTER_PEERS_LOST));
 }
 
 static void without(const struct job_facts *j, struct findings *f)
 {
-    const struct told *t = tasks_chief(j->tasks, j->count);
+    const struct task_status *t = tasks_chief(j->tasks, j->count);
     if (t && of(t, COUNTER_WITHOUT_PS) > 0)
         findings_say(f, FINDING_WARNING,
                      "the job continues without %.0f ps, since others hold the same: if they are "
@@ -551,10 +555,10 @@ static void queue(const struct job_facts *j, struct findings *f)
 
 static void checkpoints(const struct job_facts *j, struct findings *f)
 {
-    const struct told *t = tasks_chief(j->tasks, j->count);
+    const struct task_status *t = tasks_chief(j->tasks, j->count);
     if (!t) return;
     const double last_s = of(t, COUNTER_CHECKPOINT_TIME), up_s = of(t, COUNTER_UPTIME),
-                 now_s = j->unix_s > 0 ? told_clock_s(t, j->now_ms) : 0,
+                 now_s = j->unix_s > 0 ? task_status_clock_s(t, j->now_ms) : 0,
                  since_s = last_s > 0 && now_s - last_s < up_s ? now_s - last_s : up_s;
     if (of(t, COUNTER_CHECKPOINT_FAILURES) > 0)
         findings_say(f, FINDING_WARNING, "%.0f checkpoints have failed since %s came",
@@ -591,7 +595,7 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
 
 /* ---- what has happened ---- */
 
-static void begun_anew(const struct told *t, struct findings *f)
+static void begun_anew(const struct task_status *t, struct findings *f)
 {
     const double set = of(t, COUNTER_SETTINGS), others = of(t, COUNTER_GENERATION) - 1 - set;
     if (set > 0)
@@ -606,7 +610,7 @@ static void begun_anew(const struct told *t, struct findings *f)
 static void events(const struct job_facts *j, struct findings *f)
 {
     for (int i = 0; i < j->count; i++) {
-        const struct told *t = &j->tasks[i];
+        const struct task_status *t = &j->tasks[i];
         if (!t->is_ps || t->index) continue;
         begun_anew(t, f);
         if (of(t, COUNTER_TERM) > 0)

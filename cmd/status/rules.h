@@ -16,7 +16,7 @@ struct unanswered {
 };
 
 struct job_facts {
-    const struct told *tasks; /* [count] ps first; heard_ms: by now_ms */
+    const struct task_status *tasks; /* [count] ps first; heard_ms: by now_ms */
     int count;
     uint64_t now_ms;
     double unix_s;  /* for what is told by the date */
@@ -27,7 +27,7 @@ struct job_facts {
 
 /* Of those that say they lead, the last one to have come to it: another may be gone, and what it
  * has told stays. NULL: nobody says so */
-const struct told *tasks_chief(const struct told *tasks, int count);
+const struct task_status *tasks_chief(const struct task_status *tasks, int count);
 
 /* At most FINDINGS_MAX, warnings first. Returns how many. */
 int rules_apply(const struct job_facts *, struct finding ret[FINDINGS_MAX]);

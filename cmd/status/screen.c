@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = 32 };
 
-static double of(const struct told *t, enum counter c)
+static double of(const struct task_status *t, enum counter c)
 {
     return t->counters.at[c];
 }
@@ -40,7 +40,7 @@ static const char *time_text(double seconds, char ret[TEXT_MAX])
 struct totals {
     double step, last_step, example_rate, examples, uptime;
     int ps, followers, workers;
-    const struct told *chief; /* NULL: not known */
+    const struct task_status *chief; /* NULL: not known */
 };
 
 /* Asynchronous, each worker's step is a global one; synchronous, all take the same. */
@@ -48,16 +48,17 @@ static struct totals total(const struct job_status *s)
 {
     struct totals t = {.chief = tasks_chief(s->tasks, s->count)};
     for (int i = 0; i < s->count; i++) {
-        const struct told *told = &s->tasks[i];
-        if (of(told, COUNTER_STEP) > t.step) t.step = of(told, COUNTER_STEP);
-        if (of(told, COUNTER_UPTIME) > t.uptime) t.uptime = of(told, COUNTER_UPTIME);
-        t.ps += told->is_ps;
-        t.followers += of(told, COUNTER_FOLLOWS) > 0;
-        t.workers += !told->is_ps;
-        if (told->is_ps) continue;
-        if (of(told, COUNTER_LAST_STEP) > t.last_step) t.last_step = of(told, COUNTER_LAST_STEP);
-        t.example_rate += of(told, COUNTER_EXAMPLE_RATE);
-        t.examples += of(told, COUNTER_EXAMPLES);
+        const struct task_status *status = &s->tasks[i];
+        if (of(status, COUNTER_STEP) > t.step) t.step = of(status, COUNTER_STEP);
+        if (of(status, COUNTER_UPTIME) > t.uptime) t.uptime = of(status, COUNTER_UPTIME);
+        t.ps += status->is_ps;
+        t.followers += of(status, COUNTER_FOLLOWS) > 0;
+        t.workers += !status->is_ps;
+        if (status->is_ps) continue;
+        if (of(status, COUNTER_LAST_STEP) > t.last_step)
+            t.last_step = of(status, COUNTER_LAST_STEP);
+        t.example_rate += of(status, COUNTER_EXAMPLE_RATE);
+        t.examples += of(status, COUNTER_EXAMPLES);
     }
     return t;
 }
@@ -80,7 +81,8 @@ static void print_head(const struct totals *t)
     if (of(t->chief, COUNTER_CHECKPOINT_TIME) > 0)
         printf("checkpoint of step %.0f %s ago, took %.2g s\n",
                of(t->chief, COUNTER_CHECKPOINT_STEP),
-               time_text(told_clock_s(t->chief, clock_ms()) - of(t->chief, COUNTER_CHECKPOINT_TIME),
+               time_text(task_status_clock_s(t->chief, clock_ms()) -
+                             of(t->chief, COUNTER_CHECKPOINT_TIME),
                          text),
                of(t->chief, COUNTER_CHECKPOINT_SECONDS));
     else
@@ -93,7 +95,7 @@ static void print_ps(const struct job_status *s)
     printf("\n%-10s %9s %9s %9s %9s %9s %9s  %s\n", "ps", "updates", "sent", "received", "dense",
            "tables", "rows", "state");
     for (int i = 0; i < s->count; i++) {
-        const struct told *t = &s->tasks[i];
+        const struct task_status *t = &s->tasks[i];
         if (!t->is_ps) continue;
         double out = 0, in = 0;
         for (int c = COUNTER_SENT_GRADIENTS; c <= COUNTER_SENT_OTHER; c++)
@@ -122,9 +124,9 @@ static void print_unanswered(const struct job_status *s)
 }
 
 /* Of its time, in percent */
-static double part_of(const struct told *t, enum counter c)
+static double part_of(const struct task_status *t, enum counter c)
 {
-    return 100 * told_lately(t, c) / (told_time_lately(t) + 1e-9);
+    return 100 * task_status_lately(t, c) / (task_status_time_lately(t) + 1e-9);
 }
 
 static void print_workers(const struct job_status *s)
@@ -133,7 +135,7 @@ static void print_workers(const struct job_status *s)
     printf("\n%-10s %9s %9s %8s %5s %5s %6s %5s %5s %9s  %s\n", "worker", "steps", "steps/s",
            "compute%", "data%", "push%", "others%", "pull%", "hooks%", "memory", "state");
     for (int i = 0; i < s->count; i++) {
-        const struct told *t = &s->tasks[i];
+        const struct task_status *t = &s->tasks[i];
         if (t->is_ps) continue;
         const double rate = of(t, COUNTER_STEP_RATE);
         printf("%-10s %9.0f %9.*g %8.0f %5.0f %5.0f %7.0f %5.0f %6.0f %9s  %s\n", t->task,

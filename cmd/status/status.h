@@ -10,7 +10,7 @@
 enum { STATUS_TASKS_MAX = 4096 };
 
 struct job_status {
-    struct told *tasks; /* [count]; malloc'ed; heard_ms by the clock of this process */
+    struct task_status *tasks; /* [count]; malloc'ed; heard_ms by the clock of this process */
     int count;
     json_t *json;                  /* the answers, as one; new reference */
     struct unanswered *unanswered; /* [unanswered_count]; malloc'ed */

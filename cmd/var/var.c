@@ -44,7 +44,7 @@ static const char usage[] = "usage: dtrain var ls | get NAME | set NAME VALUE | 
                             "watch NAME, with --ps_hosts=HOST:PORT,... or --coordinator=URL "
                             "--cluster=NAME; see dtrain help var";
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 /* New reference. */
 static json_t *make_ask(const struct var *var, const char *verb)

@@ -106,29 +106,29 @@ void counters_note_staleness(struct counters *counters, uint64_t staleness)
 
 /* ---- of the last seconds ---- */
 
-const char told_gone[] = "has left";
+const char task_status_gone[] = "has left";
 
-bool told_is_gone(const struct told *t)
+bool task_status_is_gone(const struct task_status *t)
 {
-    return !t->is_ps && strcmp(t->state, told_gone) == 0;
+    return !t->is_ps && strcmp(t->state, task_status_gone) == 0;
 }
 
-double told_lately(const struct told *t, enum counter c)
+double task_status_lately(const struct task_status *t, enum counter c)
 {
     return t->recent_s > 0 ? t->recent.at[c] : t->counters.at[c];
 }
 
-double told_clock_s(const struct told *t, uint64_t now_ms)
+double task_status_clock_s(const struct task_status *t, uint64_t now_ms)
 {
     const double said_s = t->counters.at[COUNTER_CLOCK];
     return said_s > 0 ? said_s + ((double)now_ms - (double)t->heard_ms) / 1000 : 0;
 }
 
-double told_time_lately(const struct told *t)
+double task_status_time_lately(const struct task_status *t)
 {
     double all = 0;
     for (int c = COUNTER_TIME_COMPUTE; c <= COUNTER_TIME_HOOKS; c++)
-        all += told_lately(t, (enum counter)c);
+        all += task_status_lately(t, (enum counter)c);
     return all;
 }
 
@@ -178,10 +178,10 @@ static int family_end(const struct counter_row *rows, int first, int count)
     return end;
 }
 
-static bool is_of_any(int c, const struct told *told, int count)
+static bool is_of_any(int c, const struct task_status *status, int count)
 {
     for (int i = 0; i < count; i++)
-        if (counter_is_of((enum counter)c, told[i].is_ps, told[i].index == 0)) return true;
+        if (counter_is_of((enum counter)c, status[i].is_ps, status[i].index == 0)) return true;
     return false;
 }
 
@@ -203,17 +203,18 @@ static void write_samples(FILE *out, const struct counter_row *rows, int count, 
     }
 }
 
-void counters_write_text(FILE *out, const struct told *told, int count)
+void counters_write_text(FILE *out, const struct task_status *status, int count)
 {
-    char task[TOLD_NAME_MAX + 16];
+    char task[STATUS_NAME_MAX + 16];
     for (int first = 0, end; first < COUNTERS; first = end) {
         end = family_end(counter_rows, first, COUNTERS);
-        if (!is_of_any(first, told, count)) continue;
+        if (!is_of_any(first, status, count)) continue;
         write_family(out, &counter_rows[first]);
         for (int i = 0; i < count; i++) {
-            if (!counter_is_of((enum counter)first, told[i].is_ps, told[i].index == 0)) continue;
-            snprintf(task, sizeof task, "task=\"%s\"", told[i].task);
-            write_samples(out, &counter_rows[first], end - first, &told[i].counters.at[first],
+            if (!counter_is_of((enum counter)first, status[i].is_ps, status[i].index == 0))
+                continue;
+            snprintf(task, sizeof task, "task=\"%s\"", status[i].task);
+            write_samples(out, &counter_rows[first], end - first, &status[i].counters.at[first],
                           task);
         }
     }

@@ -64,10 +64,10 @@ void counters_pack(const struct counters *, unsigned char ret[COUNTERS_BYTES]);
 bool counters_unpack(const unsigned char *, size_t bytes, struct counters *ret);
 
 /* What is known of one task. */
-enum { TOLD_STATE_MAX = 160, TOLD_NAME_MAX = 32 };
-struct told {
-    char task[TOLD_NAME_MAX];   /* "worker/3" */
-    char state[TOLD_STATE_MAX]; /* what it does, or waits for */
+enum { STATUS_STATE_MAX = 160, STATUS_NAME_MAX = 32 };
+struct task_status {
+    char task[STATUS_NAME_MAX];   /* "worker/3" */
+    char state[STATUS_STATE_MAX]; /* what it does, or waits for */
     bool is_ps;
     int index;
     bool is_stepping;  /* of who tells itself: it has joined, and the job continues */
@@ -78,18 +78,18 @@ struct told {
 };
 
 /* The state of a worker that has left as it was allowed to, and was not lost */
-extern const char told_gone[];
-bool told_is_gone(const struct told *);
+extern const char task_status_gone[];
+bool task_status_is_gone(const struct task_status *);
 /* Of what grows: lately, where that is known, else since the task began. A job that was well for
  * hours, and is not now, is not. */
-double told_lately(const struct told *, enum counter);
+double task_status_lately(const struct task_status *, enum counter);
 /* The clock of its host by now, in seconds since 1970; 0: it has told none. */
-double told_clock_s(const struct told *, uint64_t now_ms);
+double task_status_clock_s(const struct task_status *, uint64_t now_ms);
 /* Of all that a worker's time went to (COUNTER_TIME_COMPUTE to COUNTER_TIME_HOOKS) */
-double told_time_lately(const struct told *);
+double task_status_time_lately(const struct task_status *);
 
 /* The text format of Prometheus, 0.0.4, with a label "task" in each line. */
-void counters_write_text(FILE *, const struct told *, int count);
+void counters_write_text(FILE *, const struct task_status *, int count);
 /* The same, of a server: of each of its models, with a label "model" (and "label"); or of its only
  * one, whose name is "", without. */
 enum { SERVED_MODEL_MAX = 128 }; /* bytes of its name */

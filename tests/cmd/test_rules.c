@@ -13,15 +13,15 @@ enum { PS = 2, WORKERS = 4, TASKS = PS + WORKERS, NOW_MS = 1000000 };
 
 /* A job with which nothing is wrong. */
 struct job {
-    struct told tasks[TASKS];
+    struct task_status tasks[TASKS];
 };
 
-static struct told *ps(struct job *job, int i)
+static struct task_status *ps(struct job *job, int i)
 {
     return &job->tasks[i];
 }
 
-static struct told *worker(struct job *job, int i)
+static struct task_status *worker(struct job *job, int i)
 {
     return &job->tasks[PS + i];
 }
@@ -30,7 +30,7 @@ static struct job healthy(void)
 {
     struct job job = {0};
     for (int i = 0; i < TASKS; i++) {
-        struct told *t = &job.tasks[i];
+        struct task_status *t = &job.tasks[i];
         double *at = t->counters.at;
         t->is_ps = i < PS;
         t->index = t->is_ps ? i : i - PS;
@@ -129,7 +129,7 @@ static void what_those_did_that_have_left_is_no_measure(void **state)
     for (int i = 0; i < WORKERS; i++) worker(&job, i)->counters.at[COUNTER_TIME_COMPUTE] += 200;
     for (int i = 1; i < WORKERS; i++) {
         worker(&job, i)->counters.at[COUNTER_TIME_COMPUTE] -= 200; /* as fast as they were */
-        snprintf(worker(&job, i)->state, TOLD_STATE_MAX, "%s", told_gone);
+        snprintf(worker(&job, i)->state, STATUS_STATE_MAX, "%s", task_status_gone);
     }
     const int count = apply(&job, found);
     for (int i = 0; i < count; i++) assert_string_not_equal(found[i].rule, "slow_worker");
@@ -156,7 +156,7 @@ static struct job turned(void)
 {
     struct job job = healthy();
     for (int i = 0; i < WORKERS; i++) {
-        struct told *t = worker(&job, i);
+        struct task_status *t = worker(&job, i);
         t->recent_s = 20;
         t->recent.at[COUNTER_STEPS] = 50;
         t->recent.at[COUNTER_TIME_COMPUTE] = 15;
@@ -171,7 +171,7 @@ static void a_worker_that_has_left_is_not_missing(void **state)
     struct job job = healthy();
     worker(&job, 3)->heard_ms = NOW_MS - 42000;
     worker(&job, 3)->counters.at[COUNTER_CLOCK] = 1e9 - 42;
-    snprintf(worker(&job, 3)->state, TOLD_STATE_MAX, "%s", told_gone);
+    snprintf(worker(&job, 3)->state, STATUS_STATE_MAX, "%s", task_status_gone);
     ps(&job, 0)->counters.at[COUNTER_PEERS_UP] = 3;
     assert_int_equal(apply(&job, found), 0);
     ps(&job, 0)->counters.at[COUNTER_PEERS_UP] = 2;
@@ -226,7 +226,7 @@ static void a_slow_worker_is_named_where_steps_are_long(void **state)
     struct finding found[FINDINGS_MAX];
     struct job job = healthy();
     for (int i = 0; i < WORKERS; i++) {
-        struct told *t = worker(&job, i);
+        struct task_status *t = worker(&job, i);
         t->recent_s = 20;
         t->recent.at[COUNTER_STEPS] = 1 + i % 2;
         t->recent.at[COUNTER_TIME_COMPUTE] = 10 * (2 - i % 2);
@@ -380,7 +380,7 @@ static void who_hears_of_one_ps_misses_no_other(void **state)
 {
     const struct job job = healthy();
     struct finding found[FINDINGS_MAX];
-    struct told tasks[TASKS - 1];
+    struct task_status tasks[TASKS - 1];
     tasks[0] = job.tasks[0];
     memcpy(tasks + 1, job.tasks + PS, WORKERS * sizeof *tasks);
     struct job_facts facts = {tasks, TASKS - 1, NOW_MS, 1e9, true, NULL, 0};

@@ -107,10 +107,10 @@ static void enter_or_leave(struct ps *ps, int visitor)
     ps->may_change[entered] = may_change;
 }
 
-static void reply(struct ps *ps, uint64_t asking, struct view *input)
+static void reply(struct ps *ps, uint64_t request_id, struct view *input)
 {
     const struct view text = fuzz_text(input);
-    visits_replied(ps->visits, (int)(asking % 4), asking, text.at, view_bytes(text));
+    visits_replied(ps->visits, (int)(request_id % 4), request_id, text.at, view_bytes(text));
 }
 
 static void work(struct ps *ps)

@@ -71,7 +71,7 @@ static uint64_t right_of(const struct peer_heard *heard, const char *field)
     if (strcmp(field, "step") == 0) return heard->step;
     if (strcmp(field, "updates") == 0) return heard->updates;
     if (strcmp(field, "gradients") == 0) return 1;
-    if (strcmp(field, "join") == 0 || strcmp(field, "asking") == 0) return heard->number;
+    if (strcmp(field, "join") == 0 || strcmp(field, "request_id") == 0) return heard->number;
     if (strcmp(field, "state") == 0) return 2;
     return strcmp(field, "last_step") == 0 ? 8 : 0;
 }
@@ -206,7 +206,7 @@ void peer_note(struct peer_link *peer, const struct message *m)
         if (strcmp(name, "push") == 0) heard->push = number;
         if (strcmp(name, "step") == 0) heard->step = number;
         if (strcmp(name, "updates") == 0) heard->updates = number;
-        if (strcmp(name, "number") == 0 || strcmp(name, "asking") == 0) heard->number = number;
+        if (strcmp(name, "number") == 0 || strcmp(name, "request_id") == 0) heard->number = number;
     }
     if (m->generation) heard->generation = m->generation;
 }

@@ -319,7 +319,7 @@ static void ask_for_rows(struct visitor *v)
                               .job = JOB_WORKER,
                               .generation = v->peer.heard.generation,
                               .length = area_front_bytes(&own->area, &counts, true),
-                              .rows = {ROWS_ASKED, .asking = ++v->asked}};
+                              .rows = {ROWS_ASKED, .request_id = ++v->asked}};
     (void)link_send(v->peer.link, &m);
 }
 

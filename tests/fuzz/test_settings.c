@@ -22,31 +22,32 @@ enum { TURNS_MAX = 20000, WAITED_MS = 20, ASKING = 77 };
 static struct scene {
     struct runner_ps *ps;
     struct runner_worker *workers[JOB_WORKERS];
-    json_t *said; /* to the last asking */
+    json_t *said; /* to the last request */
     int listed, refused;
 } scene;
 
-void __wrap_runner_worker_reply(struct runner_worker *, uint64_t asking, json_t *);
-void __wrap_runner_worker_refuse(struct runner_worker *, uint64_t asking, int code, const char *);
+void __wrap_runner_worker_reply(struct runner_worker *, uint64_t request_id, json_t *);
+void __wrap_runner_worker_refuse(struct runner_worker *, uint64_t request_id, int code,
+                                 const char *);
 
-void __wrap_runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t *json)
+void __wrap_runner_worker_reply(struct runner_worker *w, uint64_t request_id, json_t *json)
 {
     (void)w;
-    assert_int_equal(asking, ASKING);
+    assert_int_equal(request_id, ASKING);
     json_decref(scene.said);
     scene.said = json;
 }
 
-void __wrap_runner_worker_refuse(struct runner_worker *w, uint64_t asking, int code,
+void __wrap_runner_worker_refuse(struct runner_worker *w, uint64_t request_id, int code,
                                  const char *why)
 {
-    __wrap_runner_worker_reply(w, asking, json_pack("{si ss}", "code", code, "error", why));
+    __wrap_runner_worker_reply(w, request_id, json_pack("{si ss}", "code", code, "error", why));
 }
 
 static void ask(int worker, bool keeps)
 {
     const struct message m = {
-        .type = MESSAGE_REQUEST, .request.asking = ASKING, .body = "{}", .body_bytes = 2};
+        .type = MESSAGE_REQUEST, .request.request_id = ASKING, .body = "{}", .body_bytes = 2};
     struct runner_worker *w = scene.workers[worker];
     const bool knows = !keeps || (runner_worker_leads(w) && w->folder.checkpoints);
     runner_worker_heard_setting(w, &m);

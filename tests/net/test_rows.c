@@ -83,7 +83,7 @@ static void rows_without_a_stretch_need_no_window(void **state)
 {
     struct pair *pair = *state;
     pair_connect(pair);
-    const struct message none = {.type = MESSAGE_ROWS, .rows = {ROWS_NONE, .asking = 9}};
+    const struct message none = {.type = MESSAGE_ROWS, .rows = {ROWS_NONE, .request_id = 9}};
     assert_int_equal(pair_send(&pair->server, pair->server.link, &none), OK);
     pair_until(pair, &pair->client.messages, 1);
     assert_memory_equal(&pair->client.last, &none, sizeof none);
@@ -318,7 +318,7 @@ static void answer(struct end *end, struct link *link, const struct message *m)
     if (m->type != MESSAGE_ROWS) return;
     const unsigned char *ids = rows_of(end) + m->offset;
     struct message rows = rows_at(m->offset + m->length, ANSWER);
-    rows.rows.asking = m->rows.asking;
+    rows.rows.request_id = m->rows.request_id;
     memset(rows_of(end) + rows.offset, ids[0] + ids[m->length - 1], ANSWER);
     *(err *)end->own = link_send(link, &rows);
     if (!*(err *)end->own)
@@ -375,7 +375,7 @@ static void ask_and_wait(struct end *end, struct link *link)
     struct busy *busy = end->own;
     struct server server;
     struct message ask = rows_at(0, busy->asked);
-    ask.rows = (struct message_rows){ROWS_ASKED, .asking = 77};
+    ask.rows = (struct message_rows){ROWS_ASKED, .request_id = 77};
     memset(rows_of(end), 21, busy->asked);
     begin_server(end->pair, &server);
     for (int i = 0; i < busy->first; i++)
@@ -386,7 +386,7 @@ static void ask_and_wait(struct end *end, struct link *link)
     await_something_else(end, link);
     end_server(end->pair, &server);
     assert_int_equal(end->last.type, MESSAGE_ROWS);
-    assert_int_equal(end->last.rows.asking, 77);
+    assert_int_equal(end->last.rows.request_id, 77);
     assert_true(is_all(rows_of(end) + busy->asked, ANSWER, 42));
     assert_true(is_all(rows_of(end), busy->asked, 21));
 }

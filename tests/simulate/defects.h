@@ -36,7 +36,7 @@ enum defect {
     DEFECT_ROWS_OLD,          /* a push is applied with the rows of an older one */
     DEFECT_ROWS_NOT_KEPT,     /* a push is sent again without its rows */
     DEFECT_ROWS_EARLY,        /* rows of the next batch are read before the push is applied */
-    DEFECT_ROWS_ANSWER_OLD,   /* the answer to an old asking is taken for that to the new one */
+    DEFECT_ROWS_ANSWER_OLD,   /* the answer to an old request is taken for that to the new one */
     DEFECT_ROWS_IDS_OLD,      /* a gradient is applied to the rows of an older one */
     DEFECT_ROWS_STAY,         /* rows that came once are taken for those of later values */
     DEFECT_ROWS_PLANNED,  /* rows of a batch are taken for those of the one planned in its place */

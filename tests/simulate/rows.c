@@ -120,11 +120,13 @@ void rows_heard_by_ps(struct world *world, struct actor *ps, int worker,
     land_front(world, ps, worker, parcel);
     switch (rows_heard(&ps->told[worker], m, is_of_this_life)) {
     case ROWS_REFUSE:
-        post(world, ps, worker, (struct message_rows){ROWS_NONE, .asking = m->rows.asking}, 0);
+        post(world, ps, worker, (struct message_rows){ROWS_NONE, .request_id = m->rows.request_id},
+             0);
         break;
     case ROWS_ANSWER:
         gather(world, ps, worker, ps->windows[worker]->gradient[ROWS_AT].wanted);
-        bring(world, ps, worker, (struct message_rows){ROWS_ASKED, .asking = m->rows.asking});
+        bring(world, ps, worker,
+              (struct message_rows){ROWS_ASKED, .request_id = m->rows.request_id});
         break;
     case ROWS_KEEP:
         keep_ids(world, ps, worker, m->rows.flags);
@@ -225,7 +227,7 @@ static bool ask(struct world *world, struct actor *worker, int ps)
     view->rows_of = 0;
     front->wanted = worker->wanted;
     if (front->kind == CONTENT_GRADIENT) front->kind = CONTENT_NONE;
-    send_front(world, worker, ps, (struct message_rows){ROWS_ASKED, .asking = number},
+    send_front(world, worker, ps, (struct message_rows){ROWS_ASKED, .request_id = number},
                worker_role_generation(worker->role));
     return true;
 }
@@ -324,7 +326,7 @@ void rows_heard_by_worker(struct world *world, struct actor *worker, int ps,
             view->own->back.node = NOTHING; /* torn */
     }
     if (is_broken(world, DEFECT_ROWS_ANSWER_OLD) && m.rows.flags == ROWS_ASKED)
-        m.rows.asking = view->asked.number;
+        m.rows.request_id = view->asked.number;
     rows_arrived(&view->asked, &m, true);
     go_on(world, worker);
 }

@@ -199,7 +199,7 @@ static bool take_step(struct steps_set *steps, int step)
 /* A visitor that was not answered knows nothing. */
 static bool may_be_set(const struct visit *v)
 {
-    static const char *const unknown[] = {"it may be set yet", "it may hold when",
+    static const char *const unknown[] = {"it may still be set", "it may hold when",
                                           "dtrain set shows", "it holds when it is started again"};
     const char *said = v->process ? v->process->said : NULL;
     if (!said || v->process->killed_by) return true;

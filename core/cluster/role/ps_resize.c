@@ -2,7 +2,7 @@
 #include "core/cluster/role/ps_role_inside.h"
 #include "core/cluster/role/verdict.h"
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static const char *why_not(const struct ps_role *p)
 {

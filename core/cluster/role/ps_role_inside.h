@@ -4,7 +4,7 @@
  * whole; ps_pool.c: windows that workers share; ps_snapshot.c: snapshots; ps_resize.c: resizes;
  * ps_turns.c: in which order they came, again; ps_cover.c: which rows are in the values; ps_lead.c:
  * who leads; ps_wait.c: who is waited for, and how long; ps_states.c: which state follows which,
- * and which go together.
+ * which go together, and how they are told to people.
  */
 #ifndef CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
 #define CORE_CLUSTER_ROLE_PS_ROLE_INSIDE_H
@@ -286,6 +286,8 @@ void member_set_presence(struct member *, enum presence);
 void member_set_standing(struct member *, enum standing);
 void member_set_push(struct member *, enum push_fate);
 bool member_is_here(const struct member *);
+void ps_report(const struct role *, struct outbox *);
+void ps_state(const struct role *, char ret[ACTION_TEXT_MAX]);
 
 /* In the outbox: what it says more is added to it. */
 struct message *ps_send(struct ps_role *, int worker, enum message_type, struct outbox *);
@@ -414,7 +416,5 @@ void ps_watch(struct ps_role *, struct outbox *);
  * step for each worker, so that a wait ends whoever comes and goes. */
 void ps_renew_wait(struct ps_role *, int worker);
 void ps_leave(struct ps_role *, int worker, const struct message *, struct outbox *);
-void ps_report(const struct role *, struct outbox *);
-void ps_state(const struct role *, char ret[ACTION_TEXT_MAX]);
 
 #endif

@@ -1,9 +1,12 @@
-/* ps_states.c - the states of a ps role: which may follow which, and which go together. */
+/* ps_states.c - the states of a ps role: which may follow which, which go together, and how they
+ * are told to people. */
+#include <stdio.h>
+
 #include "core/cluster/role/ps_role_inside.h"
 
 /* ---- which may follow which ---- */
 
-void ps_set_phase(struct ps_role *p, enum ps_phase life)
+void ps_set_phase(struct ps_role *p, enum ps_phase phase)
 {
     static const uint16_t follows[] = {
         [EMPTY] = MAY(READY) | MAY(ENDED),
@@ -11,7 +14,7 @@ void ps_set_phase(struct ps_role *p, enum ps_phase life)
         [SERVING] = MAY(EMPTY) | MAY(ENDED),
         [ENDED] = 0,
     };
-    p->phase = state_after(follows, p->phase, life);
+    p->phase = state_after(follows, p->phase, phase);
 }
 
 void ps_set_snapshot(struct ps_role *p, enum snapshot_phase phase)
@@ -97,8 +100,8 @@ static const char *check_member(const struct ps_role *p, const struct member *m)
 {
     bool gives_tickets = p->config.is_sync || p->options.task == 0;
     bool is_idle = m->standing == COUNTED_ON && m->push.fate == PUSH_TAKEN && !m->wants.values;
-    bool has_another_life = m->presence == AWAY || m->presence == HERE;
-    if (m->wants_fresh && !has_another_life) return "fresh windows are wanted by nobody new";
+    bool may_be_new = m->presence == AWAY || m->presence == HERE;
+    if (m->wants_fresh && !may_be_new) return "fresh windows are wanted by nobody new";
     const bool may_hold =
         m->standing == COUNTED_ON || (m->standing == EVICTED && !p->config.is_sync);
     if (m->ticket.is_held && !may_hold) return "a ticket is held by who has finished";
@@ -152,4 +155,44 @@ const char *ps_role_check(const struct role *role)
     if (!wrong) wrong = check_cut(p);
     if (!wrong) wrong = check_windows(p);
     return wrong ? wrong : check_tickets(p);
+}
+
+/* ---- for people ---- */
+
+static const char *member_text(const struct member *m)
+{
+    if (m->standing == EVICTED) return "gone, not waited for";
+    if (!member_is_here(m)) return m->presence == AWAY ? "gone" : "not here yet";
+    if (m->standing == FINISHED) return "has finished";
+    if (m->push.fate == PUSH_WAITS) return "has pushed, waits for the others";
+    if (m->wants.values) return "waits for values";
+    return m->ticket.is_held ? "computes" : "is here";
+}
+
+void ps_state(const struct role *role, char ret[ACTION_TEXT_MAX])
+{
+    static const char *const phases[] = {[EMPTY] = "empty, waits for the chief",
+                                         [READY] = "set up, waits for values",
+                                         [SERVING] = "serving",
+                                         [ENDED] = "ended"};
+    const struct ps_role *p = (const struct ps_role *)role;
+    snprintf(ret, ACTION_TEXT_MAX, "%s%s", phases[p->phase],
+             p->snapshot.writing ? ", writes a checkpoint" : "");
+}
+
+void ps_report(const struct role *role, struct outbox *out)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    char state[ACTION_TEXT_MAX];
+    ps_state(role, state);
+    outbox_log(out,
+               "%s, generation %016llx, step %llu of %llu, %llu applied, %llu stale, %llu not "
+               "next",
+               state, (unsigned long long)p->config.generation, (unsigned long long)p->step,
+               (unsigned long long)p->config.last_step, (unsigned long long)p->counters.applied,
+               (unsigned long long)p->counters.dropped_stale,
+               (unsigned long long)p->counters.dropped_repeated);
+    for (int w = 0; w < p->options.workers; w++)
+        outbox_log(out, "worker/%d %s, %llu pushes", w, member_text(&p->members[w]),
+                   (unsigned long long)p->members[w].ledger.received);
 }

@@ -56,7 +56,7 @@ void rows_arrived(struct rows_asked *asked, const struct message *m, bool fit)
 {
     const bool is_answer = m->rows.flags == ROWS_ASKED || m->rows.flags == ROWS_NONE;
     if (!is_answer) asked->came = fit ? m->rows.push + 1 : 0;
-    if (!is_answer || m->rows.asking != asked->number) return;
+    if (!is_answer || m->rows.request_id != asked->number) return;
     asked->is_answered = true;
     asked->is_refused = m->rows.flags == ROWS_NONE || !fit;
 }

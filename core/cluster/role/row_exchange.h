@@ -41,13 +41,13 @@ void rows_told_forget(struct rows_told *); /* a JOIN: it is said anew */
 /* ---- at a worker ---- */
 
 struct rows_asked {
-    uint64_t number; /* of the last asking */
+    uint64_t number; /* of the last request */
     bool is_answered, is_refused;
     uint64_t came; /* 1 + number of the batch whose rows came since the last VALUES; 0: none */
 };
 
-uint64_t rows_ask(struct rows_asked *); /* the number of this asking */
-/* The last asking was not answered, and may be: what it names must stay as it is. */
+uint64_t rows_ask(struct rows_asked *); /* the number of this request */
+/* The last request was not answered, and may be: what it names must stay as it is. */
 bool rows_are_open(const struct rows_asked *);
 void rows_asked_forget(struct rows_asked *); /* the link is another one */
 /* fit: they are as many as were named last. */

@@ -3,7 +3,7 @@
 
 /* ---- which may follow which ---- */
 
-void worker_set_phase(struct worker_role *w, enum worker_phase life)
+void worker_set_phase(struct worker_role *w, enum worker_phase phase)
 {
     enum { ANY = MAY(HOLDING) | MAY(JOINING) | MAY(ENDED) }; /* what a ps' state may make of it */
     static const uint16_t follows[] = {
@@ -20,7 +20,7 @@ void worker_set_phase(struct worker_role *w, enum worker_phase life)
         [EVALUATING] = MAY(FINISHING) | ANY, /* another worker leads */
         [ENDED] = 0,
     };
-    w->phase = state_after(follows, w->phase, life);
+    w->phase = state_after(follows, w->phase, phase);
 }
 
 void worker_set_participation(struct worker_role *w, enum participation participation)
@@ -98,9 +98,9 @@ void server_set_shard(struct server *s, enum shard_phase phase)
 
 /* ---- which go together ---- */
 
-static bool is_chiefs(enum worker_phase life)
+static bool is_chiefs(enum worker_phase phase)
 {
-    return life == DESCRIBING || life == STARTING || life == SAVING_LAST || life == EVALUATING;
+    return phase == DESCRIBING || phase == STARTING || phase == SAVING_LAST || phase == EVALUATING;
 }
 
 static const char *check_server(const struct worker_role *w, int ps)

@@ -16,7 +16,7 @@ struct noted {
 
 struct entry_of_task {
     bool is_there, is_own;
-    struct told told;
+    struct task_status status;
     struct noted before, last; /* RECENT_MS apart */
 };
 
@@ -61,34 +61,34 @@ static struct entry_of_task *entry_at(struct board *b, enum job job, int task)
 }
 
 /* Another life of a task begins to count anew. */
-static bool is_of_another_life(const struct noted *n, const struct told *told)
+static bool is_of_another_life(const struct noted *n, const struct task_status *status)
 {
-    return !n->ms || told->heard_ms < n->ms ||
-           told->counters.at[COUNTER_UPTIME] < n->counters.at[COUNTER_UPTIME];
+    return !n->ms || status->heard_ms < n->ms ||
+           status->counters.at[COUNTER_UPTIME] < n->counters.at[COUNTER_UPTIME];
 }
 
 static void note_recent(struct entry_of_task *entry)
 {
-    struct told *told = &entry->told;
-    const struct noted now = {told->heard_ms, told->counters};
-    if (is_of_another_life(&entry->last, told)) entry->before = entry->last = now;
-    told->recent_s = (double)(now.ms - entry->before.ms) / 1000;
+    struct task_status *status = &entry->status;
+    const struct noted now = {status->heard_ms, status->counters};
+    if (is_of_another_life(&entry->last, status)) entry->before = entry->last = now;
+    status->recent_s = (double)(now.ms - entry->before.ms) / 1000;
     for (int c = 0; c < COUNTERS; c++)
-        told->recent.at[c] = counter_rows[c].type == TYPE_GAUGE
-                                 ? 0
-                                 : now.counters.at[c] - entry->before.counters.at[c];
+        status->recent.at[c] = counter_rows[c].type == TYPE_GAUGE
+                                   ? 0
+                                   : now.counters.at[c] - entry->before.counters.at[c];
     if (now.ms - entry->last.ms < RECENT_MS) return;
     entry->before = entry->last;
     entry->last = now;
 }
 
-err board_put(struct board *b, enum job job, int task, const struct told *told)
+err board_put(struct board *b, enum job job, int task, const struct task_status *status)
 {
     pthread_mutex_lock(&b->lock);
     struct entry_of_task *entry = entry_at(b, job, task);
     if (entry) {
         entry->is_there = true;
-        entry->told = *told;
+        entry->status = *status;
         note_recent(entry);
     }
     pthread_mutex_unlock(&b->lock);
@@ -137,16 +137,16 @@ uint64_t board_turned_ms(const struct board *b)
     return atomic_load_explicit(&b->turned_ms, memory_order_relaxed);
 }
 
-struct told *board_copy(struct board *b, bool only_own, int *ret_count)
+struct task_status *board_copy(struct board *b, bool only_own, int *ret_count)
 {
     int count = 0;
     pthread_mutex_lock(&b->lock);
-    struct told *copy =
+    struct task_status *copy =
         malloc(((size_t)b->count[JOB_PS] + (size_t)b->count[JOB_WORKER] + 1) * sizeof *copy);
     for (int job = 0; copy && job < JOB_COUNT; job++)
         for (int i = 0; i < b->count[job]; i++) {
             const struct entry_of_task *entry = &b->at[job][i];
-            if (entry->is_there && (entry->is_own || !only_own)) copy[count++] = entry->told;
+            if (entry->is_there && (entry->is_own || !only_own)) copy[count++] = entry->status;
         }
     pthread_mutex_unlock(&b->lock);
     *ret_count = count;
@@ -164,35 +164,35 @@ static json_t *number_json(double number)
     return json_string(isnan(number) ? "nan" : number > 0 ? "inf" : "-inf");
 }
 
-static json_t *counters_json(const struct told *told, const struct counters *counters)
+static json_t *counters_json(const struct task_status *status, const struct counters *counters)
 {
     json_t *all = json_object();
     char key[COUNTER_KEY_MAX];
     for (int c = 0; c < COUNTERS; c++) {
         const double number = counters->at[c];
-        if (number != 0 && counter_is_of((enum counter)c, told->is_ps, told->index == 0))
+        if (number != 0 && counter_is_of((enum counter)c, status->is_ps, status->index == 0))
             json_object_set_new(all, counter_key((enum counter)c, key), number_json(number));
     }
     return all;
 }
 
-static json_t *told_json(const struct told *told, uint64_t now_ms)
+static json_t *told_json(const struct task_status *status, uint64_t now_ms)
 {
-    const uint64_t age_ms = now_ms > told->heard_ms ? now_ms - told->heard_ms : 0;
+    const uint64_t age_ms = now_ms > status->heard_ms ? now_ms - status->heard_ms : 0;
     json_t *json =
-        json_pack("{ss sf ss so}", "task", told->task, "age_secs", (double)age_ms / 1000, "state",
-                  told->state, "counters", counters_json(told, &told->counters));
-    if (json && told->recent_s > 0)
+        json_pack("{ss sf ss so}", "task", status->task, "age_secs", (double)age_ms / 1000, "state",
+                  status->state, "counters", counters_json(status, &status->counters));
+    if (json && status->recent_s > 0)
         json_object_set_new(json, "recent",
-                            json_pack("{sf so}", "secs", told->recent_s, "counters",
-                                      counters_json(told, &told->recent)));
+                            json_pack("{sf so}", "secs", status->recent_s, "counters",
+                                      counters_json(status, &status->recent)));
     return json;
 }
 
 json_t *board_json(struct board *b, bool only_own, uint64_t from, int max, uint64_t now_ms)
 {
     int count;
-    struct told *all = board_copy(b, only_own, &count);
+    struct task_status *all = board_copy(b, only_own, &count);
     json_t *tasks = all ? json_array() : NULL;
     json_t *answer = tasks ? json_pack("{so}", "tasks", tasks) : NULL;
     uint64_t i = from;

@@ -18,7 +18,7 @@ err board_open(struct board **ret);
 void board_close(struct board *); /* NULL is fine */
 
 /* ERR_MEMORY: nothing is put up. */
-err board_put(struct board *, enum job, int task, const struct told *);
+err board_put(struct board *, enum job, int task, const struct task_status *);
 /* The job has become so many tasks: others are forgotten. */
 void board_limit(struct board *, const struct membership *);
 
@@ -28,7 +28,7 @@ uint64_t board_turned_ms(const struct board *); /* when it last did */
 
 /* All that is there, ps first: malloc'ed; NULL: no memory, and *ret_count is 0. only_own: those
  * that this process is. */
-struct told *board_copy(struct board *, bool only_own, int *ret_count);
+struct task_status *board_copy(struct board *, bool only_own, int *ret_count);
 /* JSON of where variables are (placement.h), as text; taken; NULL: nothing is known. Returned
  * malloc'ed; NULL: nothing is known, or there is no memory. */
 void board_set_placement(struct board *, char *text);

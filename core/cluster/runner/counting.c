@@ -115,30 +115,30 @@ static bool waits_for_data(const struct task *t, uint64_t now_ms)
     return absent_ms && !t->has_ended && now_ms - absent_ms < COUNTING_FRESH_MS;
 }
 
-static void name_state(const struct task *t, uint64_t now_ms, char ret[TOLD_STATE_MAX])
+static void name_state(const struct task *t, uint64_t now_ms, char ret[STATUS_STATE_MAX])
 {
     char state[ACTION_TEXT_MAX] = "";
     if (t->role->ops->state) t->role->ops->state(t->role, state);
-    snprintf(ret, TOLD_STATE_MAX, "%s", waits_for_data(t, now_ms) ? "waits for data" : state);
+    snprintf(ret, STATUS_STATE_MAX, "%s", waits_for_data(t, now_ms) ? "waits for data" : state);
     for (char *c = ret; *c; c++)
         if (!isprint((unsigned char)*c)) *c = '?';
 }
 
 /* Puts what this task counts on its board; once it has ended only its state, since others have
  * heard its verdict. */
-static struct told put_up(struct task *t, uint64_t now_ms)
+static struct task_status put_up(struct task *t, uint64_t now_ms)
 {
-    struct told told = {.is_ps = t->job == JOB_PS, .index = t->index, .heard_ms = now_ms};
+    struct task_status status = {.is_ps = t->job == JOB_PS, .index = t->index, .heard_ms = now_ms};
     if (!t->has_ended) {
         count_all(t, now_ms);
-        told.is_stepping = t->ops->count && t->ops->count(t, &t->counting.counters);
+        status.is_stepping = t->ops->count && t->ops->count(t, &t->counting.counters);
     }
-    task_name(t->job, t->index, told.task);
-    name_state(t, now_ms, told.state);
-    told.counters = t->counting.counters;
-    if (board_put(t->counting.board, t->job, t->index, &told))
+    task_name(t->job, t->index, status.task);
+    name_state(t, now_ms, status.state);
+    status.counters = t->counting.counters;
+    if (board_put(t->counting.board, t->job, t->index, &status))
         log_line(LOG_DEBUG, "%s", error_text());
-    return told;
+    return status;
 }
 
 void counting_tick(struct task *t, uint64_t now_ms)
@@ -148,8 +148,8 @@ void counting_tick(struct task *t, uint64_t now_ms)
     t->counting.is_on = true;
     t->counting.counted_ms = now_ms;
     log_tell_left_out();
-    const struct told told = put_up(t, now_ms);
-    if (t->ops->tell && !t->has_ended) t->ops->tell(t, &told);
+    const struct task_status status = put_up(t, now_ms);
+    if (t->ops->tell && !t->has_ended) t->ops->tell(t, &status);
 }
 
 void counting_complete(struct task *t)
@@ -159,14 +159,15 @@ void counting_complete(struct task *t)
 
 /* ---- to others, and from them ---- */
 
-void counting_tell(struct task *t, int i, bool of_worker, int index, const struct told *told)
+void counting_tell(struct task *t, int i, bool of_worker, int index,
+                   const struct task_status *status)
 {
-    unsigned char body[COUNTERS_BYTES + TOLD_STATE_MAX];
+    unsigned char body[COUNTERS_BYTES + STATUS_STATE_MAX];
     const struct peer *peer = &t->peers[i];
-    const size_t length = strlen(told->state);
+    const size_t length = strlen(status->state);
     if (!peer->is_up || !peer->link || link_queued_bytes(peer->link) > COUNTING_QUEUE_MAX) return;
-    counters_pack(&told->counters, body);
-    memcpy(body + COUNTERS_BYTES, told->state, length);
+    counters_pack(&status->counters, body);
+    memcpy(body + COUNTERS_BYTES, status->state, length);
     const struct message m = {
         .type = MESSAGE_COUNTERS,
         .job = t->job,
@@ -186,11 +187,11 @@ static bool is_of_peer(const struct task *t, int peer, const struct message *m)
     return t->job == JOB_WORKER && peer == 0 && c->of_worker == 1 && c->index < (uint64_t)workers;
 }
 
-static bool read_state(const struct message *m, char ret[TOLD_STATE_MAX])
+static bool read_state(const struct message *m, char ret[STATUS_STATE_MAX])
 {
     const char *text = (const char *)m->body + COUNTERS_BYTES;
     const size_t length = m->body_bytes - COUNTERS_BYTES;
-    if (length >= TOLD_STATE_MAX) return false;
+    if (length >= STATUS_STATE_MAX) return false;
     for (size_t i = 0; i < length; i++)
         if (!isprint((unsigned char)text[i])) return false;
     memcpy(ret, text, length);
@@ -201,41 +202,43 @@ static bool read_state(const struct message *m, char ret[TOLD_STATE_MAX])
 void counting_hear(struct task *t, int peer, const struct message *m)
 {
     char name[TASK_NAME_MAX];
-    struct told told = {
+    struct task_status status = {
         .is_ps = !m->counters.of_worker, .index = (int)m->counters.index, .heard_ms = clock_ms()};
     task_name(t->peer_job, peer, name);
     if (!is_of_peer(t, peer, m) || m->body_bytes < COUNTERS_BYTES ||
-        !counters_unpack(m->body, COUNTERS_BYTES, &told.counters) || !read_state(m, told.state)) {
+        !counters_unpack(m->body, COUNTERS_BYTES, &status.counters) ||
+        !read_state(m, status.state)) {
         log_limited(&t->lines.breaches, clock_ms(), LOG_WARNING,
                     "%s sent COUNTERS that are none, which are not looked at", name);
         return;
     }
     const enum job job = m->counters.of_worker ? JOB_WORKER : JOB_PS;
     if (job == t->job && (int)m->counters.index == t->index) return;
-    task_name(job, (int)m->counters.index, told.task);
-    if (board_put(t->counting.board, job, (int)m->counters.index, &told))
+    task_name(job, (int)m->counters.index, status.task);
+    if (board_put(t->counting.board, job, (int)m->counters.index, &status))
         log_line(LOG_DEBUG, "%s", error_text());
 }
 
 /* It tells soon: until then it is not silent, and its clock goes on. */
-static void renew(struct told *told)
+static void renew(struct task_status *status)
 {
     const uint64_t now_ms = clock_ms();
-    told->counters.at[COUNTER_CLOCK] = told_clock_s(told, now_ms);
-    told->heard_ms = now_ms;
+    status->counters.at[COUNTER_CLOCK] = task_status_clock_s(status, now_ms);
+    status->heard_ms = now_ms;
 }
 
 static void put_state(const struct task *t, int worker, bool is_gone)
 {
     int count;
-    struct told *all = board_copy(t->counting.board, false, &count);
+    struct task_status *all = board_copy(t->counting.board, false, &count);
     for (int i = 0; i < count; i++) {
-        struct told *told = &all[i];
-        if (told->is_ps || told->index != worker || told_is_gone(told) == is_gone) continue;
-        snprintf(told->state, sizeof told->state, "%s", is_gone ? told_gone : "");
-        if (!is_gone) renew(told);
-        told->counters.at[COUNTER_STEP_RATE] = told->counters.at[COUNTER_EXAMPLE_RATE] = 0;
-        if (board_put(t->counting.board, JOB_WORKER, worker, told))
+        struct task_status *status = &all[i];
+        if (status->is_ps || status->index != worker || task_status_is_gone(status) == is_gone)
+            continue;
+        snprintf(status->state, sizeof status->state, "%s", is_gone ? task_status_gone : "");
+        if (!is_gone) renew(status);
+        status->counters.at[COUNTER_STEP_RATE] = status->counters.at[COUNTER_EXAMPLE_RATE] = 0;
+        if (board_put(t->counting.board, JOB_WORKER, worker, status))
             log_line(LOG_DEBUG, "%s", error_text());
     }
     free(all);

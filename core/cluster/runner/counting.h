@@ -21,7 +21,7 @@ void counting_complete(struct task *);     /* the board has what the task has co
 void counting_report(const struct task *); /* to the log */
 
 /* To the peer: of this task, or, from ps/0, of a worker. */
-void counting_tell(struct task *, int peer, bool of_worker, int index, const struct told *);
+void counting_tell(struct task *, int peer, bool of_worker, int index, const struct task_status *);
 /* A COUNTERS of the peer. */
 void counting_hear(struct task *, int peer, const struct message *);
 /* A worker has left the job, which is its state until it comes back, at no steps a second. */

@@ -411,7 +411,7 @@ static void on_message(void *context, struct link *link, const struct message *m
         return;
     }
     if (m->type == MESSAGE_REPLY) {
-        visits_replied(p->visiting.visits, worker, m->reply.asking, m->body, m->body_bytes);
+        visits_replied(p->visiting.visits, worker, m->reply.request_id, m->body, m->body_bytes);
         return;
     }
     if (m->type == MESSAGE_ROWS) {

@@ -16,7 +16,7 @@ static struct message answer_to(const struct runner_ps *p, const struct message 
         .job = JOB_PS,
         .task = (uint32_t)p->task.index,
         .generation = asked->generation,
-        .averages.asking = asked->averages.asking,
+        .averages.request_id = asked->averages.request_id,
     };
 }
 

@@ -56,13 +56,13 @@ bool runner_ps_count(struct task *t, struct counters *c)
 }
 
 /* What is not as old as that */
-static bool is_passed_on(const struct runner_ps *p, const struct told *told, int chief,
+static bool is_passed_on(const struct runner_ps *p, const struct task_status *status, int chief,
                          uint64_t now_ms)
 {
     const struct task *t = &p->task;
-    if (told->is_ps) return told->index == t->index;
-    return t->index == 0 && told->index != chief && told->index < t->peer_count &&
-           now_ms - told->heard_ms <= COUNTING_FRESH_MS;
+    if (status->is_ps) return status->index == t->index;
+    return t->index == 0 && status->index != chief && status->index < t->peer_count &&
+           now_ms - status->heard_ms <= COUNTING_FRESH_MS;
 }
 
 void runner_ps_tell_counted(struct runner_ps *p, int worker, uint64_t now_ms)
@@ -71,7 +71,7 @@ void runner_ps_tell_counted(struct runner_ps *p, int worker, uint64_t now_ms)
     int count;
     if (worker != ps_role_chief(t->role) || !ps_role_is_serving(t->role)) return;
     if (p->turns.is_replay) return; /* rows come late there, and nothing is to come between */
-    struct told *all = board_copy(t->counting.board, false, &count);
+    struct task_status *all = board_copy(t->counting.board, false, &count);
     for (int i = 0; i < count && all; i++)
         if (is_passed_on(p, &all[i], worker, now_ms))
             counting_tell(t, worker, !all[i].is_ps, all[i].index, &all[i]);

@@ -292,7 +292,7 @@ static err answer_asking(struct runner_ps *p, int worker, const struct message *
     TRY(take_ids(p, area_wanted_ids(&t->area, asked, front), asked->wanted, t->ids));
     const bool trains = !(m->rows.flags & ROWS_MADE);
     gather(p, worker, t->ids, asked->wanted, trains);
-    answer(p, worker, (struct message_rows){ROWS_ASKED, .asking = m->rows.asking}, asked);
+    answer(p, worker, (struct message_rows){ROWS_ASKED, .request_id = m->rows.request_id}, asked);
     if (!trains) return OK;
     note_read(p, worker, asked, true);
     if (p->turns.is_replay) ps_role_gave_rows(p->task.role, worker, &p->task.outbox);
@@ -315,7 +315,7 @@ void runner_ps_tables_give_up(struct runner_ps *p, int worker)
     const struct message late = p->windows[worker].named.late;
     p->windows[worker].named.late = (struct message){0};
     if (!late.type || !p->task.peers[worker].link) return;
-    answer(p, worker, (struct message_rows){ROWS_NONE, .asking = late.rows.asking}, NULL);
+    answer(p, worker, (struct message_rows){ROWS_NONE, .request_id = late.rows.request_id}, NULL);
 }
 
 void runner_ps_tables_pump(struct runner_ps *p)
@@ -371,7 +371,7 @@ err runner_ps_tables_heard(struct runner_ps *p, int worker, const struct message
     if (fault) return fail(ERR_PROTOCOL, "ROWS, %s", fault);
     switch (rows_heard(told, m, is_of_this_life(p, worker, m))) {
     case ROWS_REFUSE:
-        answer(p, worker, (struct message_rows){ROWS_NONE, .asking = m->rows.asking}, NULL);
+        answer(p, worker, (struct message_rows){ROWS_NONE, .request_id = m->rows.request_id}, NULL);
         return OK;
     case ROWS_ANSWER:
         return answer_in_turn(p, worker, m);

@@ -117,7 +117,7 @@ static const char *ask_setting(struct runner_ps *p, const struct ask *ask, const
                        ? json_pack("{ss ss ss}", "key", ask->name, "value", ask->value, "by", who)
                        : json_object();
     char *body = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    const struct message_request request = {.what = REQUEST_SETTING, .asking = ask->asking};
+    const struct message_request request = {.what = REQUEST_SETTING, .request_id = ask->request_id};
     const char *why = body ? ask_worker_of(p, ask->worker, &request, body) : "no memory to ask";
     if (!why && ask->name[0])
         log_limited(&p->task.lines.requests, clock_ms(), LOG_INFO,
@@ -183,13 +183,13 @@ static const char *on_request(void *context, int visitor, const struct ask *ask)
     case VERB_LOG:
         return ask_worker(
             p, ask->worker,
-            &(struct message_request){REQUEST_LOG, ask->asking, ask->from, ask->last});
+            &(struct message_request){REQUEST_LOG, ask->request_id, ask->from, ask->last});
     case VERB_SETTING:
         return ask_setting(p, ask, who);
     case VERB_PROFILE:
         return ask_logged(p, who, ask->worker,
                           &(struct message_request){.what = REQUEST_PROFILE,
-                                                    .asking = ask->asking,
+                                                    .request_id = ask->request_id,
                                                     .number = (uint64_t)ask->steps});
     default:
         return ask_logged(p, who, ask->worker, &(struct message_request){.what = REQUEST_LEAVE});

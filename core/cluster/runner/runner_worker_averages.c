@@ -1,12 +1,12 @@
 /* runner_worker_averages.c - averages of variables, asked of each ps when an evaluation begins. */
 #include "core/cluster/runner/runner_worker_inside.h"
 
-static err send_asking(struct runner_worker *w, int ps)
+static err send_request(struct runner_worker *w, int ps)
 {
     struct link *link = w->task.peers[ps].link;
     struct averages_asked *asked = &w->incoming.averages;
     if (!link) return fail(ERR_PEER, "ps/%d is gone", ps);
-    asked->asking++;
+    asked->request_id++;
     asked->ps = ps;
     asked->is_answered = asked->is_refused = false;
     const struct message m = {
@@ -14,7 +14,7 @@ static err send_asking(struct runner_worker *w, int ps)
         .job = JOB_WORKER,
         .task = (uint32_t)w->task.index,
         .generation = worker_role_generation(w->task.role),
-        .averages.asking = asked->asking,
+        .averages.request_id = asked->request_id,
     };
     return link_send(link, &m);
 }
@@ -28,13 +28,13 @@ static err await_answer(struct runner_worker *w, int ps)
     return fail(ERR_PEER, "ps/%d has no averages for this worker", ps);
 }
 
-/* What is said of one of an earlier asking, which ended amid, is not looked at. */
+/* What is said of one of an earlier request, which was cut short, is not looked at. */
 static err bring(void *context, int ps)
 {
     struct runner_worker *w = context;
     runner_worker_reclaim_loop(w);
     const int source = runner_worker_source(w, ps);
-    err e = send_asking(w, source);
+    err e = send_request(w, source);
     if (!e) e = await_answer(w, source);
     runner_worker_lend_loop(w);
     if (!e) return OK;
@@ -52,7 +52,7 @@ const struct average_source *runner_worker_open_averages(struct runner_worker *w
 void runner_worker_averages_heard(struct runner_worker *w, int ps, const struct message *m)
 {
     struct averages_asked *asked = &w->incoming.averages;
-    if (ps != asked->ps || m->averages.asking != asked->asking) return;
+    if (ps != asked->ps || m->averages.request_id != asked->request_id) return;
     asked->is_refused = m->averages.flags & AVERAGES_NONE;
     asked->is_answered = asked->is_refused || m->averages.flags & AVERAGES_LAST;
 }

@@ -138,8 +138,8 @@ bool runner_worker_count(struct task *t, struct counters *c)
 }
 
 /* The chief hears from all ps what they count. */
-void runner_worker_tell_counted(struct task *t, const struct told *told)
+void runner_worker_tell_counted(struct task *t, const struct task_status *status)
 {
     const int count = worker_role_leads(t->role) ? t->peer_count : 1;
-    for (int ps = 0; ps < count; ps++) counting_tell(t, ps, true, t->index, told);
+    for (int ps = 0; ps < count; ps++) counting_tell(t, ps, true, t->index, status);
 }

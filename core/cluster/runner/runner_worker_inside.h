@@ -155,7 +155,7 @@ struct between_steps {
 /* Averages, of one ps after the other */
 struct averages_asked {
     struct average_source from; /* the session's way to them */
-    uint64_t asking;
+    uint64_t request_id;
     int ps;
     bool is_answered, is_refused;
 };
@@ -232,7 +232,7 @@ struct set_so_far {
     struct train_spec was;  /* is_followed: as the spec was read */
     bool is_followed;
     struct setting_change change; /* that is being made, or the last one */
-    uint64_t asking;              /* of who asked for it; 0: nobody waits */
+    uint64_t request_id;          /* of who asked for it; 0: nobody waits */
     bool is_held;                 /* a job keeps it: what comes of that is the answer */
     bool is_kept, is_unsure;      /* by the job; is_unsure: it failed, and the folder may have it */
     err failure;                  /* of the job that also publishes, which has published, and why */
@@ -304,7 +304,7 @@ struct runner_worker {
             struct torn_rows torn;
         } rows;
         struct asked_timeline {
-            uint64_t asking, first_step; /* first_step 0: it has not begun, or there is none */
+            uint64_t request_id, first_step; /* first_step 0: it has not begun, or there is none */
             int steps;
             bool is_wanted;
         } asked; /* by a visitor */
@@ -314,7 +314,7 @@ struct runner_worker {
 uint64_t runner_worker_block_bytes(const struct runner_worker *, int ps);
 /* runner_worker_count.c */
 bool runner_worker_count(struct task *, struct counters *); /* struct task_ops */
-void runner_worker_tell_counted(struct task *, const struct told *);
+void runner_worker_tell_counted(struct task *, const struct task_status *);
 void runner_worker_count_waited(struct runner_worker *, uint64_t now_ns); /* a step begins, */
 double runner_worker_apart(const struct runner_worker *); /* seconds that are no computing */
 void runner_worker_count_step(struct runner_worker *, uint64_t begin_ns, double apart, bool is_one);
@@ -322,8 +322,8 @@ void runner_worker_count_answered(struct runner_worker *); /* something has come
 void runner_worker_count_left(struct runner_worker *);     /* after every look at the links */
 void runner_worker_heard_request(struct runner_worker *, int ps, const struct message *);
 /* To ps/0, for the visitor. Takes the reference; NULL: there was no memory for it. */
-void runner_worker_reply(struct runner_worker *, uint64_t asking, json_t *);
-void runner_worker_refuse(struct runner_worker *, uint64_t asking, int code, const char *why);
+void runner_worker_reply(struct runner_worker *, uint64_t request_id, json_t *);
+void runner_worker_refuse(struct runner_worker *, uint64_t request_id, int code, const char *why);
 
 bool runner_worker_leads(const struct runner_worker *); /* it is the chief */
 

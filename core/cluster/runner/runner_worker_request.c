@@ -12,14 +12,14 @@
 #include "core/cluster/runner/trace/trace_worker.h"
 
 /* Training continues over the same link: a reply for which it has no room is not sent. */
-static void send_reply(struct task *t, uint64_t asking, const char *text, size_t bytes)
+static void send_reply(struct task *t, uint64_t request_id, const char *text, size_t bytes)
 {
     struct link *link = t->peers[0].is_up ? t->peers[0].link : NULL;
     const struct message m = {
         .type = MESSAGE_REPLY,
         .job = JOB_WORKER,
         .task = (uint32_t)t->index,
-        .reply.asking = asking,
+        .reply.request_id = request_id,
         .body = text,
         .body_bytes = (uint32_t)bytes,
     };
@@ -27,7 +27,7 @@ static void send_reply(struct task *t, uint64_t asking, const char *text, size_t
         log_line(LOG_DEBUG, "%s", error_text());
 }
 
-void runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t *json)
+void runner_worker_reply(struct runner_worker *w, uint64_t request_id, json_t *json)
 {
     struct task *t = &w->task;
     const struct link *link = t->peers[0].link;
@@ -38,13 +38,13 @@ void runner_worker_reply(struct runner_worker *w, uint64_t asking, json_t *json)
     snprintf(busy, sizeof busy, "{\"error\": \"that worker is busy: try again\", \"code\": %d}",
              exit_code_of(ERR_PEER));
     if (link && !link_has_room(link, strlen(said))) said = busy;
-    send_reply(t, asking, said, strlen(said));
+    send_reply(t, request_id, said, strlen(said));
     free(text);
 }
 
-void runner_worker_refuse(struct runner_worker *w, uint64_t asking, int code, const char *why)
+void runner_worker_refuse(struct runner_worker *w, uint64_t request_id, int code, const char *why)
 {
-    runner_worker_reply(w, asking, json_pack("{ss si}", "error", why, "code", code));
+    runner_worker_reply(w, request_id, json_pack("{ss si}", "error", why, "code", code));
 }
 
 static void leave(struct runner_worker *w)
@@ -73,7 +73,7 @@ void runner_worker_heard_request(struct runner_worker *w, int ps, const struct m
         w->folder.is_asked_to_save = true;
         break;
     case REQUEST_LOG:
-        runner_worker_reply(w, r->asking, log_kept_json(r->number, r->last));
+        runner_worker_reply(w, r->request_id, log_kept_json(r->number, r->last));
         break;
     case REQUEST_SETTING:
         runner_worker_heard_setting(w, m);

@@ -7,7 +7,7 @@
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 /* Of a ps of the layout; NULL: it is gone. */
 static struct link *link_of(const struct runner_worker *w, int ps)
@@ -15,7 +15,7 @@ static struct link *link_of(const struct runner_worker *w, int ps)
     return w->task.peers[runner_worker_source(w, ps)].link;
 }
 
-static err send_asking(struct runner_worker *w, int ps, size_t bytes, bool trains)
+static err send_request(struct runner_worker *w, int ps, size_t bytes, bool trains)
 {
     struct link *link = link_of(w, ps);
     const struct message m = {
@@ -24,7 +24,7 @@ static err send_asking(struct runner_worker *w, int ps, size_t bytes, bool train
         .task = (uint32_t)w->task.index,
         .generation = worker_role_generation(w->task.role),
         .rows = {ROWS_ASKED | (trains ? 0 : ROWS_MADE),
-                 .asking = rows_ask(&w->incoming.rows[ps].asked)},
+                 .request_id = rows_ask(&w->incoming.rows[ps].asked)},
         .length = bytes,
     };
     if (!link) return fail(ERR_PEER, "ps/%d is gone", runner_worker_source(w, ps));
@@ -45,7 +45,7 @@ static err await_answer(struct runner_worker *w, int ps)
 static err ask_all(struct runner_worker *w, const size_t bytes[], bool trains)
 {
     for (int ps = 0; ps < w->session.layout->ps_count; ps++)
-        if (bytes[ps]) TRY(send_asking(w, ps, bytes[ps], trains));
+        if (bytes[ps]) TRY(send_request(w, ps, bytes[ps], trains));
     for (int ps = 0; ps < w->session.layout->ps_count; ps++)
         if (bytes[ps]) TRY(await_answer(w, ps));
     return OK;
@@ -66,7 +66,7 @@ static err ask(void *context, const size_t bytes[], bool trains)
     return over(w, ask_all(w, bytes, trains));
 }
 
-/* An asking ends amid where one ps says something else first: others may read theirs later, also
+/* A request ends amid where one ps says something else first: others may read theirs later, also
  * behind values that were on their way before. Whether the answer is one does not count. */
 static err settle(void *context)
 {

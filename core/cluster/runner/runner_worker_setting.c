@@ -35,15 +35,15 @@ static void tell(struct runner_worker *w)
              c->step, setting_table[c->key].key, value, c->who, said);
 }
 
-static void end_asking(struct runner_worker *w, int code, const char *why)
+static void end_request(struct runner_worker *w, int code, const char *why)
 {
-    const uint64_t asking = set_of(w)->asking;
-    set_of(w)->asking = 0;
-    if (!asking) return;
+    const uint64_t request_id = set_of(w)->request_id;
+    set_of(w)->request_id = 0;
+    if (!request_id) return;
     if (code)
-        runner_worker_refuse(w, asking, code, why);
+        runner_worker_refuse(w, request_id, code, why);
     else
-        runner_worker_reply(w, asking,
+        runner_worker_reply(w, request_id,
                             json_pack("{sI}", "step", (json_int_t)set_of(w)->change.step));
 }
 
@@ -137,7 +137,7 @@ static void end_failed(struct runner_worker *w, int code, const char *why)
     const bool is_unsure = set_of(w)->is_unsure;
     snprintf(text, sizeof text, "it could not be kept: %.300s%s", why,
              is_unsure ? "; it may hold when all begin again: dtrain set shows it then" : "");
-    end_asking(w, code, text);
+    end_request(w, code, text);
 }
 
 static err keep(void *context)
@@ -153,7 +153,7 @@ static void on_kept(void *context, err result)
         end_failed(w, exit_code_of(result), error_text());
     } else {
         adopt(w);
-        end_asking(w, EXIT_DONE, "");
+        end_request(w, EXIT_DONE, "");
     }
     task_flush(&w->task);
 }
@@ -199,7 +199,7 @@ err runner_worker_setting_at(struct runner_worker *w, uint64_t step)
         return OK;
     }
     snprintf(why, sizeof why, "%s", error_text());
-    end_asking(w, exit_code_of(e), why);
+    end_request(w, exit_code_of(e), why);
     return fail(e, "%s", why);
 }
 
@@ -215,9 +215,9 @@ static void outlive(struct runner_worker *w)
     const bool is_outlived =
         worker_role_outlive(w->task.role, set_of(w)->change.generation, &w->task.outbox);
     if (is_outlived)
-        end_asking(w, EXIT_DONE, "");
+        end_request(w, EXIT_DONE, "");
     else
-        end_asking(w, EXIT_LOST_PEER, CHANGE_TOO_LATE);
+        end_request(w, EXIT_LOST_PEER, CHANGE_TOO_LATE);
 }
 
 /* The checkpoint is there, and what was set is not: nothing begins anew from it. */
@@ -253,10 +253,10 @@ void runner_worker_setting_kept(struct runner_worker *w, err result, bool is_voi
 /* That a checkpoint is given up says nothing of the job that publishes it. */
 void runner_worker_changed(struct runner_worker *w, const struct action_changed *a)
 {
-    if (!set_of(w)->is_held) end_asking(w, a->code, a->text);
+    if (!set_of(w)->is_held) end_request(w, a->code, a->text);
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 static err read_ask(const struct message *m, json_t **ret, const char **key, const char **value,
                     const char **who)
@@ -285,20 +285,20 @@ static err check(struct runner_worker *w, const char *key, const char *value,
     TRY(check_folder(w));
     const struct folder_jobs *j = &w->folder.jobs;
     const bool is_publishing = j->publishing.is_running && j->is_change;
-    if (set_of(w)->asking || set_of(w)->keeping.is_running || is_publishing)
+    if (set_of(w)->request_id || set_of(w)->keeping.is_running || is_publishing)
         return fail(ERR_PEER, "another change is being made: try again later");
     return OK;
 }
 
-static err list(struct runner_worker *w, uint64_t asking)
+static err list(struct runner_worker *w, uint64_t request_id)
 {
     TRY(check_folder(w));
     json_t *all = settings_json(&set_of(w)->kept, w->options.spec);
-    runner_worker_reply(w, asking, json_pack("{so*}", "settings", all));
+    runner_worker_reply(w, request_id, json_pack("{so*}", "settings", all));
     return OK;
 }
 
-static err begin(struct runner_worker *w, uint64_t asking, struct setting_change change,
+static err begin(struct runner_worker *w, uint64_t request_id, struct setting_change change,
                  const char *who)
 {
     struct set_so_far *set = set_of(w);
@@ -311,7 +311,7 @@ static err begin(struct runner_worker *w, uint64_t asking, struct setting_change
     setting_instead_of(w->options.spec, change.key, change.instead_of);
     set->change = change;
     if (!is_of_values) TRY(begin_keeping(w));
-    set->asking = asking;
+    set->request_id = request_id;
     return OK;
 }
 
@@ -322,12 +322,12 @@ void runner_worker_heard_setting(struct runner_worker *w, const struct message *
     struct setting_change change;
     err e = read_ask(m, &json, &key, &value, &who);
     if (!e && !key) {
-        e = list(w, m->request.asking);
+        e = list(w, m->request.request_id);
     } else {
         if (!e) e = check(w, key, value, &change);
-        if (!e) e = begin(w, m->request.asking, change, who);
+        if (!e) e = begin(w, m->request.request_id, change, who);
     }
-    if (e) runner_worker_refuse(w, m->request.asking, exit_code_of(e), error_text());
+    if (e) runner_worker_refuse(w, m->request.request_id, exit_code_of(e), error_text());
     json_decref(json);
     task_flush(&w->task);
 }
@@ -359,8 +359,8 @@ void runner_worker_settings_close(struct runner_worker *w)
 {
     struct set_so_far *set = set_of(w);
     task_job_close(&set->keeping);
-    end_asking(w, EXIT_LOST_PEER,
-               "this worker does not lead any more: dtrain set shows whether it holds");
+    end_request(w, EXIT_LOST_PEER,
+                "this worker does not lead any more: dtrain set shows whether it holds");
     set->is_held = set->is_unsure = false;
     set->kept = (struct settings){0};
     if (set->is_followed) follow(w);
@@ -379,8 +379,8 @@ static void settle(struct runner_worker *w)
     if (!set->is_held) return;
     set->is_held = false;
     const bool holds = settings_hold(&set->kept, &set->change);
-    end_asking(w, holds ? EXIT_DONE : EXIT_LOST_PEER,
-               holds ? "" : "all began again before it was kept: try again");
+    end_request(w, holds ? EXIT_DONE : EXIT_LOST_PEER,
+                holds ? "" : "all began again before it was kept: try again");
 }
 
 static void tell_forgotten(int forgotten, uint64_t step)

@@ -83,7 +83,7 @@ struct task_ops { /* what differs between a ps and a worker */
     void (*report)(const struct task *); /* optional: SIGUSR1, what the role does not know */
     /* What it counts is completed as of now, and told; true: it takes part in steps (counting.h) */
     bool (*count)(struct task *, struct counters *);
-    void (*tell)(struct task *, const struct told *);
+    void (*tell)(struct task *, const struct task_status *);
     void (*tick)(struct task *, uint64_t now_ms);
     void (*hang_up)(struct task *); /* close all links: the task has left the job */
     void (*tick_end)(struct task *, uint64_t now_ms); /* optional: likewise, once it has_ended */

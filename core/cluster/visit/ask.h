@@ -75,9 +75,9 @@ struct ask {
     uint64_t last;                 /* LOG; 0: all that are there */
     int steps;                     /* PROFILE */
     char value[VISIT_SETTING_MAX]; /* SETTING */
-    int worker;      /* LEAVE, ABSENT, LOG, STOP; NO_WORKER: the ps itself. SAVE, PROFILE, SETTING:
-                        chief */
-    uint64_t asking; /* what a worker replies to: of visit.h */
+    int worker; /* LEAVE, ABSENT, LOG, STOP; NO_WORKER: the ps itself. SAVE, PROFILE, SETTING:
+                   chief */
+    uint64_t request_id;     /* what a worker replies to: of visit.h */
     char why[VISIT_WHY_MAX]; /* ABSENT: printable ASCII, cut to its room */
     int count[JOB_COUNT];    /* SCALE; 0: as it is */
 };

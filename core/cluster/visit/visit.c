@@ -258,8 +258,8 @@ static struct due *find_due(struct visits *v, int worker, uint64_t now_ms)
     struct due *free_one = NULL;
     for (int i = 0; i < DUE_MAX; i++) {
         struct due *due = &v->dues[i];
-        if (due->asking && now_ms >= due->until_ms) due->asking = 0;
-        if (!due->asking)
+        if (due->request_id && now_ms >= due->until_ms) due->request_id = 0;
+        if (!due->request_id)
             free_one = due;
         else if (due->worker == worker)
             of_worker++;
@@ -278,10 +278,10 @@ static const char *request_of(struct visits *v, int visitor)
     if (o->chief && (is_chiefs || ask->verb == VERB_SETTING)) ask->worker = o->chief(o->context);
     struct due *due = has_reply(ask) ? find_due(v, ask->worker, visit->asked_ms) : NULL;
     if (has_reply(ask) && !due) return "that worker is busy: try again";
-    ask->asking = ++v->asked;
+    ask->request_id = ++v->asked;
     const char *why = o->request(o->context, visitor, ask);
     if (!why && due)
-        *due = (struct due){ask->asking, visit->asked_ms + reply_limit_ms(v, ask), ask->worker};
+        *due = (struct due){ask->request_id, visit->asked_ms + reply_limit_ms(v, ask), ask->worker};
     return why;
 }
 
@@ -307,22 +307,24 @@ static void request(struct visits *v, int visitor)
         visits_answer(v, visitor, asked_json(v));
 }
 
-static bool take_due(struct visits *v, int worker, uint64_t asking)
+static bool take_due(struct visits *v, int worker, uint64_t request_id)
 {
-    for (int i = 0; i < DUE_MAX && asking; i++)
-        if (v->dues[i].asking == asking && v->dues[i].worker == worker) {
-            v->dues[i].asking = 0;
+    for (int i = 0; i < DUE_MAX && request_id; i++)
+        if (v->dues[i].request_id == request_id && v->dues[i].worker == worker) {
+            v->dues[i].request_id = 0;
             return true;
         }
     return false;
 }
 
-void visits_replied(struct visits *v, int worker, uint64_t asking, const void *text, size_t bytes)
+void visits_replied(struct visits *v, int worker, uint64_t request_id, const void *text,
+                    size_t bytes)
 {
-    if (!take_due(v, worker, asking)) return;
+    if (!take_due(v, worker, request_id)) return;
     for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
         json_t *reply;
-        if (!waits_for_reply(&v->visitors[i]) || v->visitors[i].ask.asking != asking) continue;
+        if (!waits_for_reply(&v->visitors[i]) || v->visitors[i].ask.request_id != request_id)
+            continue;
         const err e = json_read_foreign(text, bytes, 0, &reply);
         if (!e && json_is_object(reply)) {
             visits_answer(v, i, reply);

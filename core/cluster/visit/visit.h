@@ -76,7 +76,7 @@ struct visits_options {
     /* Of ps/0: the worker that SAVE, PROFILE and SETTING are asked of. */
     int (*chief)(void *context);
     /* STOP, SAVE, LEAVE, ABSENT, PROFILE, SETTING and LOG of a worker: NULL, or why it is not done.
-     * To the last three the answer is what visits_replied() brings, by ask->asking. */
+     * To the last three the answer is what visits_replied() brings, by ask->request_id. */
     const char *(*request)(void *context, int visitor, const struct ask *);
     /* Of all ps: STOP is done as soon as something else is: for so long that is waited for, and
      * what it is, of so many bytes at most; 0: it is done. Optional. */
@@ -109,7 +109,8 @@ int visits_silent(const struct visits *, uint64_t now_ms);
 void visits_leave(struct visits *, int visitor);
 /* What a worker has replied, which is any bytes; nothing where it was not asked, or nobody waits
  * for it any more. */
-void visits_replied(struct visits *, int worker, uint64_t asking, const void *text, size_t bytes);
+void visits_replied(struct visits *, int worker, uint64_t request_id, const void *text,
+                    size_t bytes);
 void visits_ask(struct visits *, int visitor, const struct message *, uint64_t now_ms);
 
 void visits_show(struct visits *, const struct visit_view *); /* copied; NULL: there are none now */

@@ -9,8 +9,8 @@
 /* Of one worker; what it replies to all of them fits well into the queue of its link. */
 enum { DUE_OF_WORKER_MAX = 8, DUE_MAX = 256 };
 
-struct due {                   /* a reply: it comes, too, where the visitor takes the ask back */
-    uint64_t asking, until_ms; /* asking 0: none */
+struct due { /* a reply: it comes, too, where the visitor takes the ask back */
+    uint64_t request_id, until_ms; /* request_id 0: none */
     int worker;
 };
 

@@ -73,11 +73,10 @@ static void warn_standstill(struct state *s, const struct run_view *view)
     s->standing = stands ? s->standing + 1 : 0;
     if (s->standing < STANDSTILL_STEPS || s->warnings == STANDSTILL_WARNINGS_MAX) return;
     s->warnings++;
-    log_line(
-        LOG_WARNING,
-        "the global step did not grow during the last %d steps of this worker: it is still %" PRIu64
-        " still",
-        s->standing, view->global_step);
+    log_line(LOG_WARNING,
+             "the global step did not grow during the last %d steps of this worker: it is still "
+             "%" PRIu64,
+             s->standing, view->global_step);
 }
 
 /* Tags and the line are TensorFlow's. */

@@ -58,12 +58,12 @@ static void what_is_no_number_is_refused(void **state)
         }
 }
 
-static char *text_of(const struct told *told, int count)
+static char *text_of(const struct task_status *status, int count)
 {
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
-    counters_write_text(out, told, count);
+    counters_write_text(out, status, count);
     fclose(out);
     return text;
 }
@@ -71,10 +71,11 @@ static char *text_of(const struct told *told, int count)
 /* Each family once, with all its samples behind it; none that no task counts. */
 static void text_has_each_family_once(void **state)
 {
-    struct told told[2] = {{.task = "ps/0", .is_ps = true}, {.task = "worker/1", .index = 1}};
-    told[1].counters.at[COUNTER_STALENESS_ANY] = 3;
-    told[1].counters.at[COUNTER_LOSS] = (double)INFINITY;
-    char *text = text_of(told, 2);
+    struct task_status status[2] = {{.task = "ps/0", .is_ps = true},
+                                    {.task = "worker/1", .index = 1}};
+    status[1].counters.at[COUNTER_STALENESS_ANY] = 3;
+    status[1].counters.at[COUNTER_LOSS] = (double)INFINITY;
+    char *text = text_of(status, 2);
     assert_non_null(strstr(text, "# TYPE dtrain_global_step gauge\n"
                                  "dtrain_global_step{task=\"ps/0\"} 0\n"
                                  "dtrain_global_step{task=\"worker/1\"} 0\n"));
@@ -83,7 +84,7 @@ static void text_has_each_family_once(void **state)
     assert_non_null(strstr(text, "dtrain_loss{task=\"worker/1\"} +Inf\n"));
     assert_null(strstr(text, "dtrain_loss{task=\"ps/0\"}"));
     free(text);
-    text = text_of(told, 1);
+    text = text_of(status, 1);
     assert_null(strstr(text, "dtrain_staleness"));
     free(text);
 }

@@ -484,7 +484,7 @@ class GarbageOfRows(Strangers):
             guest = self.be_guest(cluster, name, life)
             ask_rows(guest, here(name, 0, 19))
             heard = guest.connection.hear_kind("ROWS").values
-            self.assertEqual([heard["flags"], heard["length"], heard["asking"]],
+            self.assertEqual([heard["flags"], heard["length"], heard["request_id"]],
                              [wire.CODES["ROWS_ASKED"], 2 * 4, guest.step])
             say_rows(guest, front(wanted=here(name, 0)), flags=wire.CODES["ROWS_ASKED"],
                      generation=7)

@@ -190,7 +190,7 @@ class Strangers(Fed):
             caller.send("HELLO", hello)
             self.assert_refused(caller, answer)
         caller = self.call(cluster)
-        caller.send("FEED", first=0, end=1, asking=1)
+        caller.send("FEED", first=0, end=1, request_id=1)
         self.assert_refused(caller, "FEED before a greeting")
         caller = self.call(cluster)
         caller.socket.sendall(random.Random(1).randbytes(4096))
@@ -245,7 +245,7 @@ class Strangers(Fed):
         other = self.call(cluster)
         other.send("HELLO", greeting(cluster.hosts, "worker", 1, incarnation="99"))
         self.assert_refused(other, "worker/1 is already here")
-        first.send("FEED", first=0, end=1, asking=1)
+        first.send("FEED", first=0, end=1, request_id=1)
         self.assertEqual(first.hear().kind, "BATCH")
         again = self.be_fed(cluster)  # the same life on a better link
         while first.hear():

@@ -21,7 +21,7 @@
 enum {
     FEED_PART_BYTES = 256 << 10,       /* of a batch, in one message */
     FEED_QUEUE_BYTES = 1 << 20,        /* said to one worker and not out yet */
-    FEED_AHEAD_MAX = PREFETCH_MAX + 1, /* batches of one asking */
+    FEED_AHEAD_MAX = PREFETCH_MAX + 1, /* batches of one request */
 };
 
 /* Where columns lie in a batch that travels */

@@ -32,7 +32,7 @@ struct share {
     struct session_share read;
     struct caller *caller; /* NULL: it is not there */
     uint64_t incarnation;  /* of that caller */
-    uint64_t asking;       /* its name; 0: none on this link */
+    uint64_t request_id;   /* its name; 0: none on this link */
     uint64_t next, end;    /* batches that are still to be sent */
     struct batch batch;    /* that is being sent */
     size_t sent;           /* bytes of it */
@@ -191,17 +191,17 @@ static err take_plan(struct batch_source *source, const struct message *m, bool 
     return fail(ERR_PROTOCOL, "asks for other batches instead of those that it has");
 }
 
-static err take_asking(struct caller *caller, const struct message *m)
+static err take_request(struct caller *caller, const struct message *m)
 {
     const bool is_handed_out = caller->feeder->is_handed_out;
     struct share *share = &caller->feeder->shares[caller->worker];
     struct batch_source *source = share->read.source;
     char breach[MESSAGE_BREACH_MAX];
-    if (m->type != MESSAGE_FEED || message_fault(m, FROM_WORKER) || m->feed.asking == 0)
-        return fail(ERR_PROTOCOL, "sent %s, which is no asking for batches", message_name(m->type));
+    if (m->type != MESSAGE_FEED || message_fault(m, FROM_WORKER) || m->feed.request_id == 0)
+        return fail(ERR_PROTOCOL, "sent %s, which does not ask for batches", message_name(m->type));
     if (!message_is_within(m, &message_ends_of_all, breach))
         return fail(ERR_PROTOCOL, "sent FEED, %s", breach);
-    const bool is_new = m->feed.asking != share->asking;
+    const bool is_new = m->feed.request_id != share->request_id;
     const uint64_t from = is_new ? m->feed.first : share->next;
     if (is_handed_out != (m->body_bytes > 0))
         return fail(ERR_PROTOCOL, "asks for batches %s that are handed out",
@@ -212,7 +212,7 @@ static err take_asking(struct caller *caller, const struct message *m)
     if (is_handed_out) TRY(take_plan(source, m, is_new));
     if (is_new) {
         TRY(source->calls->seek(source, m->feed.first));
-        share->asking = m->feed.asking;
+        share->request_id = m->feed.request_id;
         share->next = m->feed.first;
         share->has_batch = false;
     }
@@ -223,7 +223,7 @@ static err take_asking(struct caller *caller, const struct message *m)
 static void on_message(void *context, struct link *link, const struct message *m)
 {
     struct caller *caller = context;
-    const err e = caller->worker == STRANGER ? greet(caller, m) : take_asking(caller, m);
+    const err e = caller->worker == STRANGER ? greet(caller, m) : take_request(caller, m);
     if (e) refuse(caller, e);
 }
 
@@ -276,7 +276,7 @@ static err send_part(struct feeder *f, struct share *share)
     const struct message m = {
         .type = MESSAGE_BATCH,
         .job = JOB_WORKER,
-        .batch = {share->next, share->asking, .offset = share->sent},
+        .batch = {share->next, share->request_id, .offset = share->sent},
         .body = f->part,
         .body_bytes = gather(f, &share->batch, share->sent),
     };

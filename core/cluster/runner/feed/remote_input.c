@@ -28,7 +28,7 @@ struct chief_link {
     char fingerprint[17]; /* is_greeted: of its spec */
     uint64_t retry_ms, lost_ms;
     uint32_t tries;
-    uint64_t told_place, told_end; /* of the asking that is out; 0: none on this link */
+    uint64_t told_place, told_end; /* of the request that is under way; 0: none on this link */
     uint64_t coming;               /* number of the batch that comes */
     size_t came;                   /* bytes of it */
 };
@@ -234,7 +234,7 @@ static err take_part(struct remote_input *f, const struct message *m)
 {
     if (m->type != MESSAGE_BATCH || message_fault(m, FROM_CHIEF))
         return fail(ERR_PROTOCOL, "sent %s instead of a batch", message_name(m->type));
-    if (!f->chief.told_place || m->batch.asking != f->chief.told_place)
+    if (!f->chief.told_place || m->batch.request_id != f->chief.told_place)
         return OK; /* from before a seek */
     if (m->batch.number != f->chief.coming || m->batch.number >= f->chief.told_end ||
         m->batch.offset != f->chief.came || !m->body_bytes ||
@@ -331,7 +331,7 @@ static void ask(struct remote_input *f)
         .type = MESSAGE_FEED,
         .job = JOB_WORKER,
         .task = (uint32_t)f->me.index,
-        .feed = {first, .asking = place, .end = end},
+        .feed = {first, .request_id = place, .end = end},
         .body = numbers,
         .body_bytes = (uint32_t)((size_t)count * sizeof *numbers),
     };

@@ -17,7 +17,8 @@ void runner_worker_trace_refuse_asked(struct runner_worker *w, const char *why)
 {
     const struct asked_timeline a = w->hooks.asked;
     w->hooks.asked = (struct asked_timeline){0};
-    if (a.is_wanted || a.first_step) runner_worker_refuse(w, a.asking, exit_code_of(ERR_PEER), why);
+    if (a.is_wanted || a.first_step)
+        runner_worker_refuse(w, a.request_id, exit_code_of(ERR_PEER), why);
 }
 
 void runner_worker_trace_ask(struct runner_worker *w, const struct message_request *request)
@@ -31,10 +32,10 @@ void runner_worker_trace_ask(struct runner_worker *w, const struct message_reque
     else if (a->is_wanted || a->first_step)
         why = "another timeline is being made: try again when it is done";
     if (why)
-        runner_worker_refuse(w, request->asking, exit_code_of(ERR_PEER), why);
+        runner_worker_refuse(w, request->request_id, exit_code_of(ERR_PEER), why);
     else
         w->hooks.asked = (struct asked_timeline){
-            .asking = request->asking, .is_wanted = true, .steps = (int)request->number};
+            .request_id = request->request_id, .is_wanted = true, .steps = (int)request->number};
 }
 
 void runner_worker_trace_asked(struct runner_worker *w, uint64_t step)
@@ -77,11 +78,11 @@ void runner_worker_trace_reply(struct runner_worker *w, const struct timeline *t
     struct asked_timeline *a = &w->hooks.asked;
     if (a->is_wanted || !a->first_step || t->first_step != a->first_step) return;
     a->first_step = 0;
-    runner_worker_reply(w, a->asking, reply_of(t));
+    runner_worker_reply(w, a->request_id, reply_of(t));
 }
 
 void runner_worker_trace_ask_again(struct runner_worker *w)
 {
     struct asked_timeline *a = &w->hooks.asked;
-    if (a->first_step) *a = (struct asked_timeline){a->asking, 0, a->steps, true};
+    if (a->first_step) *a = (struct asked_timeline){a->request_id, 0, a->steps, true};
 }

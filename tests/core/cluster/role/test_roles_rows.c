@@ -7,13 +7,13 @@
 
 #include <cmocka.h> /* last: it has a macro named fail */
 
-/* number: of the asking, or of the push */
+/* number: of the request, or of the push */
 static struct message rows(uint32_t flags, uint64_t number)
 {
     const bool is_asking = flags & (ROWS_ASKED | ROWS_NONE);
     return (struct message){
         .type = MESSAGE_ROWS,
-        .rows = {flags, .push = is_asking ? 0 : number, .asking = is_asking ? number : 0}};
+        .rows = {flags, .push = is_asking ? 0 : number, .request_id = is_asking ? number : 0}};
 }
 
 static enum rows_turn hear(struct rows_told *told, uint32_t flags, uint64_t number, bool is_ours)

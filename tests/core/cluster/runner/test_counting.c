@@ -15,7 +15,7 @@
 static const char *hosts[] = {"a:1", "b:1"};
 static const struct cluster_spec cluster = {
     .hosts = {[JOB_PS] = {hosts, 1}, [JOB_WORKER] = {hosts, 2}}, .job = JOB_WORKER, .task = 1};
-static int counted, told;
+static int counted, status;
 static const char *now_is;
 
 static void name_state(const struct role *role, char ret[ACTION_TEXT_MAX])
@@ -29,29 +29,29 @@ static bool count(struct task *t, struct counters *c)
     return true;
 }
 
-static void tell(struct task *t, const struct told *what)
+static void tell(struct task *t, const struct task_status *what)
 {
-    told++;
+    status++;
 }
 
-static struct told shown(const struct task *t)
+static struct task_status shown(const struct task *t)
 {
     int found;
-    struct told *all = board_copy(t->counting.board, true, &found);
+    struct task_status *all = board_copy(t->counting.board, true, &found);
     assert_non_null(all);
     assert_int_equal(found, 1);
-    const struct told own = all[0];
+    const struct task_status own = all[0];
     free(all);
     return own;
 }
 
-static struct told heard(const struct task *t)
+static struct task_status heard(const struct task *t)
 {
     int found;
-    struct told *all = board_copy(t->counting.board, false, &found);
+    struct task_status *all = board_copy(t->counting.board, false, &found);
     assert_non_null(all);
     assert_int_equal(found, 1);
-    const struct told one = all[0];
+    const struct task_status one = all[0];
     free(all);
     return one;
 }
@@ -79,7 +79,7 @@ static void a_task_that_has_ended_says_so_and_tells_nobody(void **state)
     assert_string_equal(shown(&t).state, "has ended");
     assert_true(shown(&t).counters.at[COUNTER_STEPS] == 1);
     assert_int_equal(board_turned_ms(t.counting.board), 2000 + COUNTING_EVERY_MS);
-    assert_int_equal(told, 1);
+    assert_int_equal(status, 1);
     counting_close(&t);
     loop_close(t.options.loop);
 }
@@ -87,15 +87,15 @@ static void a_task_that_has_ended_says_so_and_tells_nobody(void **state)
 static double recent_steps(struct board *b, uint64_t now_ms, double uptime_s, double steps,
                            double *ret_s)
 {
-    struct told now = {.index = 1, .heard_ms = now_ms};
+    struct task_status now = {.index = 1, .heard_ms = now_ms};
     int found;
     now.counters.at[COUNTER_UPTIME] = uptime_s;
     now.counters.at[COUNTER_STEPS] = steps;
     now.counters.at[COUNTER_STEP] = steps; /* a gauge: as of now */
     assert_int_equal(board_put(b, JOB_WORKER, 1, &now), OK);
-    struct told *all = board_copy(b, false, &found);
+    struct task_status *all = board_copy(b, false, &found);
     assert_int_equal(found, 1);
-    const struct told seen = all[0];
+    const struct task_status seen = all[0];
     free(all);
     assert_true(seen.recent.at[COUNTER_STEP] == 0);
     *ret_s = seen.recent_s;
@@ -122,7 +122,7 @@ static void what_was_counted_lately_is_known_apart(void **state)
 static void a_worker_that_comes_back_has_not_left(void **state)
 {
     struct task t = {.job = JOB_PS};
-    struct told worker = {.index = 1, .heard_ms = 1000, .state = "computes"};
+    struct task_status worker = {.index = 1, .heard_ms = 1000, .state = "computes"};
     worker.counters.at[COUNTER_STEP_RATE] = 7;
     worker.counters.at[COUNTER_CLOCK] = 5;
     assert_int_equal(board_open(&t.counting.board), OK);
@@ -131,14 +131,15 @@ static void a_worker_that_comes_back_has_not_left(void **state)
     assert_string_equal(heard(&t).state, "computes");
     assert_true(heard(&t).counters.at[COUNTER_STEP_RATE] == 7);
     counting_note_left(&t, 1);
-    const struct told gone = heard(&t);
-    assert_true(told_is_gone(&gone));
+    const struct task_status gone = heard(&t);
+    assert_true(task_status_is_gone(&gone));
     assert_true(gone.counters.at[COUNTER_STEP_RATE] == 0);
     counting_note_back(&t, 1);
-    const struct told back = heard(&t);
-    assert_false(told_is_gone(&back));
+    const struct task_status back = heard(&t);
+    assert_false(task_status_is_gone(&back));
     assert_true(back.heard_ms > gone.heard_ms); /* no silence is counted from its time away */
-    assert_true(told_clock_s(&back, 90000) > 93.9 && told_clock_s(&back, 90000) < 94.1);
+    assert_true(task_status_clock_s(&back, 90000) > 93.9 &&
+                task_status_clock_s(&back, 90000) < 94.1);
     board_close(t.counting.board);
 }
 

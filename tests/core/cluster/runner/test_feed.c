@@ -306,7 +306,7 @@ static void assert_refused(int task, bool greets, struct message then, const cha
     spec_free(&spec);
 }
 
-static struct message asking(uint64_t first, uint64_t name, uint64_t end)
+static struct message feed_request(uint64_t first, uint64_t name, uint64_t end)
 {
     return (struct message){
         .type = MESSAGE_FEED, .job = JOB_WORKER, .task = 1, .feed = {first, name, .end = end}};
@@ -318,7 +318,7 @@ static void a_worker_that_asks_for_what_it_may_not_is_refused(void **state)
     static struct chief chief;
     static struct fed worker;
     static struct side reader;
-    struct message with_plan = asking(0, 1, 1);
+    struct message with_plan = feed_request(0, 1, 1);
     const uint64_t plan[] = {0, 0, 1};
     with_plan.body = plan;
     with_plan.body_bytes = sizeof plan;
@@ -326,14 +326,14 @@ static void a_worker_that_asks_for_what_it_may_not_is_refused(void **state)
     start_fed(&worker, 2, false);
     start_reader(&reader, 2, false);
     const struct message other = {.type = MESSAGE_BATCH, .job = JOB_WORKER};
-    assert_refused(1, false, asking(0, 1, 1), "FEED before a greeting");
+    assert_refused(1, false, feed_request(0, 1, 1), "FEED before a greeting");
     assert_refused(0, true, other, "worker/0 reads the data itself");
     assert_refused(2, true, other, "worker/2 is already here");
-    assert_refused(1, true, other, "sent BATCH, which is no asking for batches");
-    assert_refused(1, true, asking(0, 0, 1), "which is no asking for batches");
-    assert_refused(1, true, asking(5, 1, 4), "asks for batches 5 to 4");
-    assert_refused(1, true, asking(0, 1, FEED_AHEAD_MAX + 1), "at most");
-    assert_refused(1, true, asking(MESSAGE_COUNT_MAX - 1, 1, MESSAGE_COUNT_MAX), "beyond");
+    assert_refused(1, true, other, "sent BATCH, which does not ask for batches");
+    assert_refused(1, true, feed_request(0, 0, 1), "which does not ask for batches");
+    assert_refused(1, true, feed_request(5, 1, 4), "asks for batches 5 to 4");
+    assert_refused(1, true, feed_request(0, 1, FEED_AHEAD_MAX + 1), "at most");
+    assert_refused(1, true, feed_request(MESSAGE_COUNT_MAX - 1, 1, MESSAGE_COUNT_MAX), "beyond");
     assert_refused(1, true, with_plan, "as if they were some");
     for (int i = 0; i < 5; i++)
         assert_same_batch(worker.side.session.data.train, reader.session.data.train);
@@ -375,7 +375,7 @@ static void tell_lie(const struct false_chief *c, struct link *link, const struc
     const struct message part = {
         .type = c->lie == LIE_TYPE ? MESSAGE_DATA : MESSAGE_BATCH,
         .job = JOB_WORKER,
-        .batch = {m->feed.first + (c->lie == LIE_NUMBER), m->feed.asking,
+        .batch = {m->feed.first + (c->lie == LIE_NUMBER), m->feed.request_id,
                   .offset = c->lie == LIE_OFFSET ? 64 : 0},
         .body = body,
         .body_bytes = c->lie == LIE_EMPTY ? 0 : (uint32_t)bytes,

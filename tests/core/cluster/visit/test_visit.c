@@ -558,14 +558,14 @@ static void who_may_only_look_changes_nothing(void **state)
         const json_t *code = json_object_get(ps.answer[reader], "code");
         assert_true(json_integer_value(code) != EXIT_INPUT);
     }
-    const uint64_t asked = ps.asking;
+    const uint64_t asked = ps.request_id;
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         const json_t *answer = ask_at(&ps, reader, 0, orders[i]);
         assert_int_equal(json_integer_value(json_object_get(answer, "code")), EXIT_INPUT);
         assert_non_null(
             strstr(json_string_value(json_object_get(answer, "error")), "changes nothing"));
     }
-    assert_int_equal(ps.asking, asked);
+    assert_int_equal(ps.request_id, asked);
     assert_true(ps.values[0] == 0);
     close_ps(&ps);
 }

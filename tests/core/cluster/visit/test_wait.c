@@ -267,14 +267,14 @@ static void a_watcher_sees_no_values_while_a_chief_restores_them(void **state)
 
 /* ---- what workers reply to ---- */
 
-static void reply_of(struct ps *ps, int worker, uint64_t asking, const char *text)
+static void reply_of(struct ps *ps, int worker, uint64_t request_id, const char *text)
 {
-    visits_replied(ps->visits, worker, asking, text, strlen(text));
+    visits_replied(ps->visits, worker, request_id, text, strlen(text));
 }
 
-static void reply(struct ps *ps, uint64_t asking, const char *text)
+static void reply(struct ps *ps, uint64_t request_id, const char *text)
 {
-    reply_of(ps, 3, asking, text);
+    reply_of(ps, 3, request_id, text);
 }
 
 static void a_reply_goes_to_who_has_asked_for_it(void **state)
@@ -282,19 +282,19 @@ static void a_reply_goes_to_who_has_asked_for_it(void **state)
     struct ps ps;
     serving_ps(&ps);
     assert_null(ask_at(&ps, 0, 0, "{\"do\": \"log\", \"worker\": 3}"));
-    const uint64_t first = ps.asking;
+    const uint64_t first = ps.request_id;
     assert_null(ask_at(&ps, 1, 0, "{\"do\": \"profile\", \"steps\": 5}"));
-    assert_true(ps.asking != first);
-    reply(&ps, ps.asking + 1, "{}");
+    assert_true(ps.request_id != first);
+    reply(&ps, ps.request_id + 1, "{}");
     assert_int_equal(ps.answers, 0);
     reply(&ps, first, "{\"lines\": [], \"next\": 1}");
     assert_non_null(json_object_get(ps.answer[0], "lines"));
     assert_null(ps.answer[1]);
     reply(&ps, first, "{}"); /* once */
     assert_int_equal(ps.answers, 1);
-    reply(&ps, ps.asking, "{\"timeline\": \"of a worker that does not lead\"}");
+    reply(&ps, ps.request_id, "{\"timeline\": \"of a worker that does not lead\"}");
     assert_null(ps.answer[1]);
-    reply_of(&ps, 0, ps.asking, "{\"timeline\": \"{}\"}");
+    reply_of(&ps, 0, ps.request_id, "{\"timeline\": \"{}\"}");
     assert_non_null(json_object_get(ps.answer[1], "timeline"));
     close_ps(&ps);
 }
@@ -309,9 +309,9 @@ static void one_worker_is_asked_so_much_at_a_time(void **state)
     serving_ps(&ps);
     while (count < VISITORS_MAX && !ask_at(&ps, 0, 0, ask_3)) count++;
     assert_true(count > 1 && count < VISITORS_MAX);
-    const uint64_t last = ps.asking;
+    const uint64_t last = ps.request_id;
     assert_error(&ps, ask_3, "that worker is busy: try again", 128);
-    assert_int_equal(ps.asking, last); /* it hears nothing of it */
+    assert_int_equal(ps.request_id, last); /* it hears nothing of it */
     assert_null(ask_at(&ps, 1, 0, "{\"do\": \"log\", \"worker\": 4}"));
     reply_of(&ps, 4, last, "{}"); /* nor may another one say so */
     assert_error(&ps, ask_3, "that worker is busy: try again", 128);
@@ -345,7 +345,7 @@ static void a_reply_that_is_none_is_told_as_such(void **state)
     serving_ps(&ps);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ask_at(&ps, 0, 0, "{\"do\": \"log\", \"worker\": 3}");
-        reply(&ps, ps.asking, wrong[i]);
+        reply(&ps, ps.request_id, wrong[i]);
         const char *error = json_string_value(json_object_get(ps.answer[0], "error"));
         assert_non_null(error);
         assert_non_null(strstr(error, "the reply of the worker"));
@@ -380,7 +380,7 @@ static void the_reply_to_a_setting_is_waited_for_as_long_as_it_may_take(void **s
     visits_tick(ps.visits, SETTING_LIMIT_MS - 1);
     assert_null(ps.answer[0]);
     ask_at(&ps, 1, SETTING_LIMIT_MS - 1, set); /* what is due is not given up for it */
-    reply_of(&ps, 0, ps.asking - 1, "{\"step\": 7}");
+    reply_of(&ps, 0, ps.request_id - 1, "{\"step\": 7}");
     assert_int_equal(json_integer_value(json_object_get(ps.answer[0], "step")), 7);
     visits_tick(ps.visits, 2 * SETTING_LIMIT_MS - 1);
     assert_string_equal(json_string_value(json_object_get(ps.answer[1], "error")),
@@ -394,7 +394,7 @@ static void a_ps_has_a_log_of_its_own(void **state)
     serving_ps(&ps);
     json_t *answer = ask(&ps, "{\"do\": \"log\", \"last\": 1}");
     assert_true(json_is_array(json_object_get(answer, "lines")));
-    assert_int_equal(ps.asking, 0); /* nobody else is asked */
+    assert_int_equal(ps.request_id, 0); /* nobody else is asked */
     close_ps(&ps);
 }
 

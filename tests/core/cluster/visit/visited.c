@@ -42,7 +42,7 @@ static int chief(void *context)
 static const char *request(void *context, int visitor, const struct ask *ask)
 {
     struct ps *ps = context;
-    ps->asking = ask->asking;
+    ps->request_id = ask->request_id;
     return ps->refuses ? "that worker is not here" : NULL;
 }
 

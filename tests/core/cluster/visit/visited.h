@@ -23,7 +23,7 @@ struct ps {
     json_t *answer[VISITORS_MAX]; /* the last one; NULL: none since the last ask */
     uint64_t sequence[VISITORS_MAX], asked;
     int answers;
-    uint64_t asking; /* of the last request that a worker is to reply to; 0: none yet */
+    uint64_t request_id; /* of the last request that a worker is to reply to; 0: none yet */
     bool refuses;
     int chief;
 };

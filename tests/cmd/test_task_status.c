@@ -1,4 +1,4 @@
-/* test_told.c - what a ps says of tasks comes to dtrain status as it was counted. */
+/* test_task_status.c - what a ps says of tasks comes to dtrain status as it was counted. */
 #include "cmd/status/status.h"
 
 #include <math.h>
@@ -13,21 +13,21 @@
 
 enum { NOW_MS = 1000000, AGE_MS = 1500 };
 
-static struct told told_of(double loss)
+static struct task_status told_of(double loss)
 {
-    struct told told = {.task = "worker/2", .state = "computes", .index = 2};
-    told.heard_ms = NOW_MS - AGE_MS;
-    told.counters.at[COUNTER_LOSS] = loss;
-    told.counters.at[COUNTER_STEPS] = 12345;
-    return told;
+    struct task_status status = {.task = "worker/2", .state = "computes", .index = 2};
+    status.heard_ms = NOW_MS - AGE_MS;
+    status.counters.at[COUNTER_LOSS] = loss;
+    status.counters.at[COUNTER_STEPS] = 12345;
+    return status;
 }
 
-static void hear(const struct told *told, struct job_status *ret)
+static void hear(const struct task_status *status, struct job_status *ret)
 {
     struct board *board;
     *ret = (struct job_status){0};
     assert_int_equal(board_open(&board), OK);
-    assert_int_equal(board_put(board, JOB_WORKER, told->index, told), OK);
+    assert_int_equal(board_put(board, JOB_WORKER, status->index, status), OK);
     json_t *answer = board_json(board, false, 0, 1, NOW_MS);
     assert_int_equal(job_status_add(ret, answer, NOW_MS), OK);
     json_decref(answer);
@@ -39,7 +39,7 @@ static void test_numbers_come_as_they_were_counted(void **state)
     const double losses[] = {
         0.25, -3, 1e-30, -1e300, 0x1p60, (double)NAN, (double)INFINITY, -(double)INFINITY};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
-        const struct told said = told_of(losses[i]);
+        const struct task_status said = told_of(losses[i]);
         struct job_status heard;
         hear(&said, &heard);
         assert_int_equal(heard.count, 1);

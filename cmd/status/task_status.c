@@ -1,4 +1,4 @@
-/* told.c - what ps say of the tasks of a job, read. */
+/* task_status.c - what ps say of the tasks of a job, read. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/base/printable.h"
 #include "core/cluster/description/cluster_spec.h"
 
-static bool read_name(const char *name, struct told *ret)
+static bool read_name(const char *name, struct task_status *ret)
 {
     char rest;
     int index;
@@ -46,19 +46,19 @@ static void read_counters(json_t *counters, struct counters *ret)
 }
 
 /* It is printed at a terminal. */
-static void read_state(const char *state, struct told *ret)
+static void read_state(const char *state, struct task_status *ret)
 {
     snprintf(ret->state, sizeof ret->state, "%s", state);
     for (char *c = ret->state; *c; c++)
         if (!isprint((unsigned char)*c)) *c = '?';
 }
 
-static bool read_task(json_t *json, uint64_t now_ms, struct told *ret)
+static bool read_task(json_t *json, uint64_t now_ms, struct task_status *ret)
 {
     const char *name, *state;
     double age_s;
     json_t *counters;
-    *ret = (struct told){0};
+    *ret = (struct task_status){0};
     if (json_unpack(json, "{ss sF ss so}", "task", &name, "age_secs", &age_s, "state", &state,
                     "counters", &counters) ||
         !read_name(name, ret) || !(age_s >= 0 && age_s < 1e9))
@@ -82,7 +82,7 @@ err job_status_add(struct job_status *s, json_t *answer, uint64_t now_ms)
     size_t i;
     if (!json_is_array(tasks) || more > STATUS_TASKS_MAX - (size_t)s->count)
         return fail(ERR_PROTOCOL, "an invalid status");
-    struct told *larger = realloc(s->tasks, ((size_t)s->count + more + 1) * sizeof *larger);
+    struct task_status *larger = realloc(s->tasks, ((size_t)s->count + more + 1) * sizeof *larger);
     if (!larger) return fail(ERR_MEMORY, "no memory for %zu tasks", more);
     s->tasks = larger;
     if (!s->json) s->json = json_array();
@@ -98,7 +98,7 @@ err job_status_add(struct job_status *s, json_t *answer, uint64_t now_ms)
 
 static int compare(const void *a, const void *b)
 {
-    const struct told *x = a, *y = b;
+    const struct task_status *x = a, *y = b;
     if (x->is_ps != y->is_ps) return y->is_ps - x->is_ps;
     return (x->index > y->index) - (x->index < y->index);
 }

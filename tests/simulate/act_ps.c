@@ -17,17 +17,6 @@ static void begin_store(struct world *world, struct actor *ps, const struct ps_c
     if (!config->is_sync) world->nodes.at[*ps->store].step = config->step;
 }
 
-/* What its role would let it keep is what it would read. */
-static void check_had(struct world *world, const struct actor *ps, const struct shard *shard)
-{
-    const struct node *nodes = world->nodes.at;
-    if (!shard || !ps->store || *ps->store == NOTHING) return;
-    if (!ps_role_had(ps->role, nodes[shard->node].generation, shard->ledger)) return;
-    world->counters.kept++;
-    if (ps->advanced || nodes[*ps->store].hash != nodes[shard->node].hash)
-        blame(world, "%s would keep other values than those of its checkpoint", actor_name(ps));
-}
-
 /* Reads its part of the checkpoint, or learns what it will be brought. */
 static void set_up(struct world *world, struct actor *ps, const struct action_setup *action)
 {
@@ -35,7 +24,6 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     memcpy(&description, action->message.body, sizeof description);
     struct ps_config *config = &description.config;
     const struct shard *shard = disk_shard(world, description.checkpoint, ps->index);
-    check_had(world, ps, shard);
     if (!ps->store) ps->store = &world_map(world)->node;
     *ps->store = NOTHING;
     ps->arrays = ps->advanced = 0;

@@ -271,7 +271,6 @@ struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published,
         deltas;
     int moved; /* tasks that go on in another membership */
-    int kept;  /* values of a ps that it would not have to read */
     int abandoned, evaluated, unfed, elected, fenced, departed;
     int owed;                   /* tickets that were asked for beyond the last step */
     int named, asked;           /* batches whose rows came with values; or were asked for */

@@ -634,7 +634,7 @@ static err read_json(json_t *json, struct arena *arena, struct setup *ret)
         .publishes = f.publishes,
         .mark = {strtoull(f.token, NULL, 16), f.resizes},
         .restore = f.restore,
-        .from = {strtoull(f.made_in, NULL, 16), strtoull(f.set_in, NULL, 16), f.resumes},
+        .from = {strtoull(f.snapshot, NULL, 16), strtoull(f.set_in, NULL, 16), f.resumes},
     };
     ret->optimizers.frozen = f.freeze;
     ret->optimizers.decay = f.weight_decay;
@@ -656,7 +656,7 @@ static err read_layout(const json_t *json, struct arena *arena, const char **ret
 {
     static const char *const others[] = {
         "generation",  "step",      "arrays",     "last_step",  "ledger",      "powers",
-        "rate_factor", "token",     "resizes",    "directory",  "restore",     "made_in",
+        "rate_factor", "token",     "resizes",    "directory",  "restore",     "snapshot",
         "set_in",      "resumes",   "coverage",   "queue",      "data",        "stretch",
         "warm_from",   "warm_maps", "warm_skips", "warm_slots", "warm_tables", "warm_rows"};
     json_t *facts = json_copy((json_t *)json);

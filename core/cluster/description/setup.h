@@ -50,9 +50,9 @@ struct setup {
     } mark;
     const char *restore; /* prefix of the checkpoint to begin from, NULL: initial values come */
     struct {
-        uint64_t generation; /* in which it was made; 0: not known */
-        uint64_t set_in;     /* in which dtrain set last changed what values depend on; 0: never */
-        bool resumes;        /* the job was let into that folder before */
+        uint64_t snapshot; /* tag of those that it was made of; 0: not known */
+        uint64_t set_in;   /* in which dtrain set last changed what values depend on; 0: never */
+        bool resumes;      /* the job was let into that folder before */
     } from;
     struct {
         const char *from; /* prefix of another run's, for tables; NULL: none */
@@ -82,9 +82,9 @@ struct setup_plan {
     int arrays; /* that a ps without sight of the folder gets by INIT */
     const char *directory, *restore, *warm_from;
     struct {
-        uint64_t generation; /* in which `restore` was made; 0: not known */
-        uint64_t set_in;     /* as of a setup */
-        bool resumes;        /* values of this job are lost: it was let into its folder before */
+        uint64_t snapshot; /* tag of those that `restore` was made of; 0: not known */
+        uint64_t set_in;   /* as of a setup */
+        bool resumes;      /* values of this job are lost: it was let into its folder before */
     } from;
     const struct warm_start *warm; /* with warm_from */
     uint64_t token, resizes;

@@ -100,7 +100,6 @@ static void tell_state(struct ps_role *p, struct outbox *out)
 /* Nothing of the last generation counts any more; links and lives go on. */
 static void forget(struct ps_role *p, struct outbox *out)
 {
-    const uint64_t served = p->phase == SERVING && !p->round.advanced ? p->config.generation : 0;
     ps_snapshot_reset(p, out);
     ps_set_phase(p, EMPTY);
     p->config = (struct ps_config){0};
@@ -122,7 +121,6 @@ static void forget(struct ps_role *p, struct outbox *out)
             .life = m->life,
             .lead = m->lead,
             .window = m->window,
-            .before = {m->push.fate == PUSH_WAITS ? 0 : served, m->ledger},
         };
         m->life.kept_snapshot = false;
     }
@@ -705,17 +703,6 @@ const int64_t *ps_role_queue(const struct role *role, int *ret_count)
     const struct ps_role *p = (const struct ps_role *)role;
     *ret_count = p->snapshot.queue_count;
     return p->snapshot.queue;
-}
-
-bool ps_role_had(const struct role *role, uint64_t generation, const struct ledger *ledger)
-{
-    const struct ps_role *p = (const struct ps_role *)role;
-    if (!generation) return false;
-    for (int w = 0; w < p->options.workers; w++)
-        if (p->members[w].before.generation != generation ||
-            p->members[w].before.ledger.taken != (ledger ? ledger[w].taken : 0))
-            return false;
-    return true;
 }
 
 uint64_t ps_role_step(const struct role *role)

@@ -202,9 +202,6 @@ const struct ledger *ps_role_ledger(const struct role *, int worker);
 const struct coverage *ps_role_coverage(const struct role *); /* ps/0; the same */
 /* ps/0, while ACTION_SNAPSHOT is carried out; [*ret_count] none where rows are shared otherwise */
 const int64_t *ps_role_queue(const struct role *, int *ret_count);
-/* While ACTION_SETUP is carried out: of the pushes of that generation, those that these ledgers say
- * ([workers]; NULL: none) are what has come into the values before it, and no other ones. */
-bool ps_role_had(const struct role *, uint64_t generation, const struct ledger *);
 uint64_t ps_role_step(const struct role *);
 /* NULL, or what of its state cannot be; between events. For tests: it looks at everything. */
 const char *ps_role_check(const struct role *);

@@ -136,11 +136,6 @@ struct member {
     bool makes_good; /* others wait for what its last life showed to some ps only */
 
     struct ledger ledger;
-    struct {
-        uint64_t generation; /* that was served until SETUP; 0: what of it is in the values is not
-                                known */
-        struct ledger ledger;
-    } before;
     uint64_t joins;   /* since its last push came */
     bool has_renewed; /* the wait for this step (ps_renew_wait) */
 

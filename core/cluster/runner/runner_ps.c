@@ -53,6 +53,7 @@ static void hang_up(struct runner_ps *p, int worker)
 static err snapshot(struct runner_ps *p, const struct action_snapshot *a)
 {
     const err e = runner_ps_snapshot(p, a);
+    if (!e && !a->since) p->saving.as_of = a->tag;
     if (!e || e == ERR_LOST) return e;
     log_line(LOG_WARNING, "checkpoint: %s", error_text());
     task_done(&p->task, ACTION_SNAPSHOT, ERR_IO);
@@ -66,6 +67,7 @@ static void act(struct task *t, const struct action *a)
         a->type == ACTION_APPLY || a->type == ACTION_FOLD || a->type == ACTION_ADVANCE;
     const uint64_t begin_ns = updates || p->timeline.recording ? clock_ns() : 0;
     err e = OK;
+    if (updates || a->type == ACTION_INITIALIZE) p->saving.as_of = 0;
     switch (a->type) {
     case ACTION_SETUP:
         t->counting.counters.at[COUNTER_GENERATION]++;

@@ -154,7 +154,7 @@ struct ps_saving {
     bool sees_folder;
     struct snapshot_job *job;    /* NULL: nothing is being written */
     struct snapshot_files *last; /* that were written; NULL: none */
-    bool is_changed;             /* what it holds, by a visitor, in this generation */
+    uint64_t as_of; /* tag of the snapshot that all it holds is still that of; 0: none */
     uint64_t failed;
 };
 

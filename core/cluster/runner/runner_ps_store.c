@@ -127,7 +127,7 @@ static err open_store(struct runner_ps *p, struct share *s)
     TRY(runner_ps_pool_open(p, is_alone ? 0 : ps_config_windows(bytes, s->setup.workers)));
     if (p->has_store) store_close(&p->store);
     p->has_store = false;
-    p->saving.is_changed = false;
+    p->saving.as_of = 0;
     runner_ps_unfold(p);
     TRY(store_open(&s->setup.optimizers, s->setup.sections, s->setup.section_count, p->device,
                    s->setup.floats, p->values.window.base, &p->store));
@@ -147,8 +147,8 @@ static err open_store(struct runner_ps *p, struct share *s)
 static bool has_these(const struct runner_ps *p, const struct setup *s)
 {
     const bool is_same = p->has_store && strcmp(p->share->setup.part.layout, s->part.layout) == 0;
-    return is_same && s->restore && !p->saving.is_changed && !p->saving.job &&
-           ps_role_had(p->task.role, s->from.generation, s->config.ledger);
+    return is_same && s->restore && s->from.snapshot && s->from.snapshot == p->saving.as_of &&
+           !p->saving.job;
 }
 
 /* The first share stays for as long as its descriptions are those of store and tables. */

@@ -53,7 +53,7 @@ static void on_changed(void *context, int visitor, const struct ask *ask, const 
     const struct connection *connection = connection_of(p, visitor);
     const char *who = connection ? link_peer_name(connection->link) : "who has gone", *how = "set";
     char text[TEXT_MAX], name[VISIT_NAME_MAX + 64], what[64];
-    p->saving.is_changed = true;
+    p->saving.as_of = 0;
     name_changed(ask, name, sizeof name);
     if (ask->verb == VERB_ADD) how = "added to";
     if (shape->rank)

@@ -455,13 +455,12 @@ static err begin_share(struct runner_worker *w, struct new_share *n)
                                                                : go_on_from_shares(w, n);
 }
 
-/* Of all ps the same, where the same pushes would be of other rows. What a ps has had of pushes
- * says no more whether it has the checkpoint's values. */
-static void set_ledgers(struct runner_worker *w, const struct ledger *all)
+/* Of all ps the same, where the same pushes would be of other rows. */
+static void set_ledgers(struct runner_worker *w, const struct new_share *n)
 {
     struct origin *o = &w->origin;
+    const struct ledger *all = data_share_is_queue(&n->share) ? o->ledgers[0] : n->ledger;
     for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = all;
-    o->plan.from.generation = 0;
 }
 
 enum { SHARE_TEXT_MAX = 160 };
@@ -528,7 +527,7 @@ static err share_anew(struct runner_worker *w, const struct data_share *share)
     struct covered before_it;
     TRY(count_before(w, &before_it));
     TRY(begin_share(w, &n));
-    set_ledgers(w, data_share_is_queue(&n.share) ? o->ledgers[0] : n.ledger);
+    set_ledgers(w, &n);
     const uint64_t last_step = last_step_of(w);
     w->end.keeps_counts = last_step && o->plan.step >= last_step;
     if (w->end.keeps_counts) return tell_counts(w, &before_it);
@@ -559,7 +558,7 @@ static err begin_day(struct runner_worker *w, bool *ret_begins)
     if (!o->ledgers) return OK;
     struct ledger *none = arena_array(&o->arena, (size_t)workers_of(w), sizeof *none);
     for (int i = 0; i < workers_of(w); i++) none[i].taken_step = o->plan.step;
-    set_ledgers(w, none);
+    for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = none;
     return OK;
 }
 
@@ -571,7 +570,7 @@ static err begin_counting(struct runner_worker *w, const struct data_share *shar
     const bool is_one = data_share_is_queue(share);
     coverage_begin(c, share, o->ledgers && !is_one ? o->ledgers[0] : NULL);
     if (!is_one || !o->ledgers) return OK;
-    set_ledgers(w, o->ledgers[0]);
+    for (int ps = 0; ps < w->task.peer_count; ps++) o->ledgers[ps] = o->ledgers[0];
     c->total = o->plan.step * share->batch;
     c->first = c->total / share->rows;
     return hand_out_from(w, o->plan.step);
@@ -789,18 +788,10 @@ static void begin_choice(struct runner_worker *w, const struct action_choose *a)
     snprintf(o->why_bad, sizeof o->why_bad, "%s", why);
 }
 
-/* In which the newest one was made, where that is this task's own. */
-static uint64_t generation_of(const struct runner_worker *w, const char *restore)
-{
-    const bool is_own = w->saving.own_step == (uint64_t)checkpoint_step(restore);
-    return is_own ? w->saving.own_generation : 0;
-}
-
 static err choose(struct runner_worker *w, const struct action_choose *a)
 {
-    struct origin *o = &w->origin;
+    const struct origin *o = &w->origin;
     if (o->plan.restore) {
-        o->plan.from.generation = generation_of(w, o->plan.restore);
         log_line(LOG_INFO, "begins from %s, step %llu", o->plan.restore,
                  (unsigned long long)o->plan.step);
         return OK;
@@ -809,6 +800,13 @@ static err choose(struct runner_worker *w, const struct action_choose *a)
         return fail(ERR_PEER, "a ps has lost its values, and there is no checkpoint to go back to: "
                               "set train.checkpoint_dir");
     return w->options.spec->train.warm_start.checkpoint ? open_warm_start(w) : OK;
+}
+
+/* That of the newest one, where that is this task's own. */
+static uint64_t snapshot_of(const struct runner_worker *w, const char *restore)
+{
+    const bool is_own = restore && w->saving.own_step == (uint64_t)checkpoint_step(restore);
+    return is_own ? w->saving.own_tag : 0;
 }
 
 /* Of a folder that is still being opened, or does not answer, the role hears when it is open, and
@@ -846,6 +844,7 @@ void runner_worker_choose(struct runner_worker *w, const struct action_choose *a
     plan->directory = w->folder.directory[0] ? w->folder.directory : NULL;
     plan->from.resumes = a->generation != 0;
     plan->from.set_in = runner_worker_settings_generation(w);
+    plan->from.snapshot = snapshot_of(w, plan->restore);
     plan->token = w->folder.token;
     plan->resizes = w->folder.checkpoints ? checkpoints_resizes(w->folder.checkpoints) : 0;
     worker_role_chosen(w->task.role, &choice, &w->task.outbox);

@@ -175,7 +175,7 @@ static err ask_restore(void *asker, const char *prefix)
     checkpoints_hold(w->folder.checkpoints, published_to_reads(w));
     TRY(checkpoints_take_values(w->folder.checkpoints, prefix, greeting_draw_incarnation(),
                                 clock_unix_s(), published));
-    w->saving.own_generation = 0; /* no ps has these values */
+    w->saving.own_tag = 0; /* no ps has made a snapshot of these values */
     return runner_worker_publish_made(w, published);
 }
 

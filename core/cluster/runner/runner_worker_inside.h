@@ -67,8 +67,8 @@ struct origin {
 struct saving_files {
     char folder[CHECKPOINT_PATH_MAX];
     uint64_t step, tag, began_ns;
-    uint64_t own_step, own_generation; /* of the newest that is there, as this task has made it; 0:
-                                          another's */
+    uint64_t own_step, own_tag; /* of the newest that is there, as this task has made it; 0:
+                                   another's */
     int shards;
     bool takes; /* what comes from afar: until it is published, by another thread */
     uint64_t (*came)[SHARD_INDEX + 1]; /* [ps] bytes of that of each file */
@@ -102,7 +102,7 @@ struct folder_jobs {
     uint64_t looks;                                                /* in vain, of a choice */
     _Atomic bool gives_up;                                         /* opening */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX]; /* of what is published */
-    uint64_t step, generation, since;                              /* since: not 0: it is a delta */
+    uint64_t step, tag, since;                                     /* since: not 0: it is a delta */
     double taken_s; /* unix time when its values were so */
     int shards;
     struct publication publication; /* of which it becomes a part */

@@ -447,7 +447,7 @@ static void count_saved(struct runner_worker *w, uint64_t step)
 {
     double *const at = w->task.counting.counters.at;
     w->saving.own_step = step;
-    w->saving.own_generation = w->folder.jobs.generation;
+    w->saving.own_tag = w->folder.jobs.tag;
     at[COUNTER_CHECKPOINTS]++;
     at[COUNTER_CHECKPOINT_STEP] = (double)step;
     at[COUNTER_CHECKPOINT_TIME] = clock_unix_s();
@@ -470,7 +470,7 @@ static void on_published(void *context, err result)
     struct runner_worker *w = context;
     struct folder_jobs *j = &w->folder.jobs;
     w->saving.has_litter |= result && j->has_litter;
-    if (result == ERR_PEER) w->saving.own_step = w->saving.own_generation = 0;
+    if (result == ERR_PEER) w->saving.own_step = w->saving.own_tag = 0;
     if (j->is_change) runner_worker_setting_kept(w, result, j->is_void);
     if (!result && j->since) {
         w->saving.is_away = false;
@@ -520,7 +520,7 @@ void runner_worker_publish_files(struct runner_worker *w, const struct action_pu
     snprintf(j->folder, sizeof j->folder, "%s", s->folder);
     j->shards = s->shards;
     j->step = s->step;
-    j->generation = worker_role_generation(w->task.role);
+    j->tag = a->tag;
     j->since = a->since;
     j->taken_s = clock_unix_s() - (double)(clock_ns() - s->began_ns) * 1e-9;
     j->has_litter = s->has_litter;

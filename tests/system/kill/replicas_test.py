@@ -101,23 +101,6 @@ class Replicas(Life):
         for name, reads in (("ps/0", False), ("ps/1", True), ("ps/2", False)):
             self.assertEqual(HAS_ALL not in cluster.text_of(name), reads, f"{name} reads\n{cluster.story()}")
 
-    def test_a_follower_that_has_written_nothing_reads_nothing_and_may_stand_in(self):
-        """Of two pairs one has lost a ps: the follower of the other one writes no part of the checkpoint."""
-        plan = dataclasses.replace(held_twice("sync", {**CLICKS, **PIECES, "train.last_step": 10 * ROWS_STEP}), ps=5)
-
-        def blow(cluster):
-            cluster.restart(["ps/1"])
-            cluster.wait_until_alive(lambda: re.search(BACK, cluster.text_of(CHIEF)), "all to continue with all ps")
-            cluster.wait_for_line("ps/4", r"serving from step \d+ on")
-            cluster.kill_task("ps/2")
-            cluster.tasks.pop("ps/2")
-        cluster = self.disturb(plan, blow)
-        self.assert_nothing_lost(cluster)
-        self.assert_says(cluster, CHIEF, GONE.format("ps/2", "ps/4"))
-        for name, reads in (("ps/0", False), ("ps/1", True), ("ps/2", False), ("ps/3", False), ("ps/4", False)):
-            self.assertEqual(HAS_ALL not in cluster.text_of(name), reads, f"{name} reads\n{cluster.story()}")
-        self.assertEqual(self.differences(cluster, self.reference(plan)), [], cluster.story())
-
     def test_both_at_once_are_restored_from_the_last_checkpoint(self):
         plan = held_twice("sync")
         cluster = self.restart(plan, ["ps/1", "ps/2"])

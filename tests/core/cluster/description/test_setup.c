@@ -56,7 +56,7 @@ static void open_chief(struct chief *c, const char *placement, int ps_count)
         .arrays = 3,
         .directory = "/a/run",
         .restore = "/a/run/model.ckpt-300",
-        .from = {.generation = 0x8000000000000003, .set_in = 0x8000000000000005},
+        .from = {.snapshot = 0x8000000000000003, .set_in = 0x8000000000000005},
         .token = 0x8000000000000001,
         .resizes = 2,
         .powers = powers,
@@ -145,7 +145,7 @@ static void what_the_chief_decided_arrives(void **state)
     assert_true(s.mark.resizes == (int64_t)c.plan.resizes);
     assert_string_equal(s.directory, "/a/run");
     assert_string_equal(s.restore, "/a/run/model.ckpt-300");
-    assert_true(s.from.generation == c.plan.from.generation);
+    assert_true(s.from.snapshot == c.plan.from.snapshot);
     assert_true(s.from.set_in == c.plan.from.set_in);
     close_chief(&c);
 }

@@ -498,37 +498,6 @@ static void a_follower_gives_its_values_to_those_that_read_them(void **state)
     close_scene(&s);
 }
 
-/* A follower writes no part of a checkpoint and still knows whether it has what is in one. */
-static void a_follower_has_what_the_ledger_of_its_generation_says(void **state)
-{
-    static const struct ledger both[WORKERS] = {{1, 1, 0}, {1, 1, 0}};
-    static const struct ledger more[WORKERS] = {{1, 1, 0}, {2, 2, 1}};
-    static const struct ledger *const said[] = {NULL, NULL, both};
-    for (int pushes = 0; pushes <= WORKERS; pushes++) {
-        struct scene s;
-        open_ps(&s, 2, true);
-        for (int w = 0; w < WORKERS; w++)
-            say(&s, w, &(struct message){.type = MESSAGE_JOIN, .generation = GENERATION});
-        for (int w = 0; w < pushes; w++)
-            say(&s, w,
-                &(struct message){.type = MESSAGE_PUSH,
-                                  .generation = GENERATION,
-                                  .range.end = BLOCK_FLOATS,
-                                  .push = {.gradients = 1, .push = 1}});
-        assert_int_equal(ps_role_step(s.role), pushes == WORKERS);
-        say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION + 1});
-        const bool is_whole = pushes != 1; /* else one waits for its round */
-        assert_int_equal(ps_role_had(s.role, GENERATION, said[pushes]), is_whole);
-        assert_int_equal(ps_role_had(s.role, GENERATION, both), pushes == WORKERS);
-        assert_false(ps_role_had(s.role, GENERATION, more));
-        assert_false(ps_role_had(s.role, GENERATION - 1, said[pushes]));
-        assert_false(ps_role_had(s.role, 0, said[pushes]));
-        say(&s, 0, &(struct message){.type = MESSAGE_SETUP, .generation = GENERATION + 2});
-        assert_false(ps_role_had(s.role, GENERATION, said[pushes])); /* it is being laid out */
-        close_scene(&s);
-    }
-}
-
 /* ---- each lie of net/messages.def ---- */
 
 enum moment { JOINS, COMPUTES, SAVES, WAITS, STANDS_IN, TAKES_IN, MOMENTS };
@@ -654,7 +623,6 @@ int main(void)
         cmocka_unit_test(ps_0_does_without_no_ps_that_nobody_else_holds),
         cmocka_unit_test(another_ps_does_without_nobody),
         cmocka_unit_test(a_follower_gives_its_values_to_those_that_read_them),
-        cmocka_unit_test(a_follower_has_what_the_ledger_of_its_generation_says),
         cmocka_unit_test(no_lie_of_a_ps_makes_a_worker_unsound),
         cmocka_unit_test(no_lie_of_a_worker_makes_a_ps_unsound),
         cmocka_unit_test(each_other_ps_than_ps_0_is_one_of_two),

@@ -252,7 +252,11 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
     const int place = place_of(b, entry->value);
     TRY(make_folder(b));
     TRY(best_checkpoints_prefix(b, entry->step, kept));
-    TRY(bundle_link(prefix, kept, NULL));
+    const err e = bundle_link(prefix, kept, NULL);
+    if (e) {
+        (void)bundle_remove(kept); /* half of it may fill a disk */
+        return e;
+    }
     memmove(&b->at[place + 1], &b->at[place], (size_t)(b->count - place) * sizeof *b->at);
     b->at[place] = *entry;
     b->count++;
@@ -270,7 +274,7 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
 struct left {
     const struct best_checkpoints *best;
     char folder[CHECKPOINT_PATH_MAX]; /* of the run */
-    int64_t step;                     /* that is being brought */
+    double now_s;
 };
 
 static bool is_named(const struct best_checkpoints *b, int64_t step)
@@ -289,17 +293,19 @@ static void look_at_lease(void *context, const char *name)
     char path[CHECKPOINT_PATH_MAX];
     if (strncmp(name, LEASE_NAME, strlen(LEASE_NAME)) != 0) return;
     const int64_t step = checkpoint_name_step(name + strlen(LEASE_NAME), &rest);
-    if (step < 0 || step == left->step || strcmp(rest, "." BEST_HOLDER) != 0) return;
-    if (folder_join(left->folder, name, path)) return;
+    double time_s;
+    if (step < 0 || strcmp(rest, "." BEST_HOLDER) != 0) return;
+    if (folder_join(left->folder, name, path) || file_time(path, &time_s)) return;
+    if (time_s < 0 || left->now_s - time_s < LEASE_MAX_S) return;
     if (!is_named(left->best, step) && remove_files(left->best, step))
         log_line(LOG_WARNING, "best checkpoints: %s", error_text());
     else
         folder_unlink(path);
 }
 
-void best_checkpoints_sweep(const struct best_checkpoints *b, const char *prefix)
+void best_checkpoints_sweep(const struct best_checkpoints *b, const char *prefix, double now_s)
 {
-    struct left left = {.best = b, .step = checkpoint_step(prefix)};
+    struct left left = {.best = b, .now_s = now_s};
     folder_split(prefix, left.folder);
     if (folder_visit(left.folder, look_at_lease, &left))
         log_line(LOG_WARNING, "best checkpoints: %s", error_text());

@@ -52,9 +52,9 @@ void best_checkpoints_begin(struct best_checkpoints *, int64_t step);
 err best_checkpoints_offer(struct best_checkpoints *, const char *prefix,
                            const struct best_checkpoint *);
 
-/* Removes what a chief that was killed had brought and not named: its lease is left. prefix: what
- * is being brought now. */
-void best_checkpoints_sweep(const struct best_checkpoints *, const char *prefix);
+/* Removes what a chief that was killed had brought and not named: its lease is left beside the
+ * checkpoints, which `prefix` is one of, and older than LEASE_MAX_S at now_s (unix time). */
+void best_checkpoints_sweep(const struct best_checkpoints *, const char *prefix, double now_s);
 
 /* Whether a checkpoint with this value would be kept. */
 bool best_checkpoints_wants(const struct best_checkpoints *, double value);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
 #include "core/base/threads/thread.h"
@@ -36,7 +37,7 @@ static err keep_leased(struct best_copy *copy)
     struct lease *lease = NULL;
     TRY(lease_take(copy->offer.prefix, BEST_HOLDER, &lease));
     const err e = keep(copy);
-    if (!e) best_checkpoints_sweep(&copy->kept, copy->offer.prefix);
+    if (!e) best_checkpoints_sweep(&copy->kept, copy->offer.prefix, clock_unix_s());
     lease_drop(lease);
     return e;
 }

@@ -3,9 +3,12 @@
 #include "tests/core/train/hooks/rig.h"
 
 #include <jansson.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"
@@ -116,6 +119,17 @@ static bool is_there(const struct rig *rig, const char *name)
     return access(path, F_OK) == 0;
 }
 
+/* A lease whose holder, if it lived, would have renewed it or ended long ago */
+static void leave_old(const struct rig *rig, const char *name)
+{
+    char path[160];
+    const time_t then = time(NULL) - LEASE_MAX_S - 5;
+    const struct timespec times[] = {{.tv_sec = then}, {.tv_sec = then}};
+    leave(rig, name);
+    snprintf(path, sizeof path, "%s/run/%s", rig->folder, name);
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
 /* Its files, whole or not, which best.json does not name, and the lease on where they came from */
 static void what_a_killed_chief_had_brought_goes_with_the_next_one(void **state)
 {
@@ -125,12 +139,14 @@ static void what_a_killed_chief_had_brought_goes_with_the_next_one(void **state)
     steps(rig, 1, 11);
     publish(rig, 10);
     expect_kept(rig, 1, (const int[]){10});
-    leave(rig, ".lease-model.ckpt-7.best");
+    leave_old(rig, ".lease-model.ckpt-7.best");
     leave(rig, "best/model.ckpt-7.data-00000-of-00001");
-    leave(rig, ".lease-model.ckpt-8.best"); /* killed when it had named it */
-    leave(rig, ".lease-model.ckpt-10.best");
-    leave(rig, ".lease-model.ckpt-7.evaluator"); /* who lives */
-    leave(rig, "best/model.ckpt-6.index");       /* the user's own */
+    leave_old(rig, ".lease-model.ckpt-8.best"); /* killed when it had named it */
+    leave_old(rig, ".lease-model.ckpt-10.best");
+    leave_old(rig, ".lease-model.ckpt-7.evaluator"); /* another's affair */
+    leave(rig, ".lease-model.ckpt-9.best");          /* who may live, and be slow */
+    leave(rig, "best/model.ckpt-9.data-00000-of-00001");
+    leave(rig, "best/model.ckpt-6.index"); /* the user's own */
     answer(rig, 0.4);
     steps(rig, 12, 21);
     publish(rig, 20);
@@ -142,6 +158,8 @@ static void what_a_killed_chief_had_brought_goes_with_the_next_one(void **state)
     assert_false(is_there(rig, ".lease-model.ckpt-8.best"));
     assert_false(is_there(rig, ".lease-model.ckpt-10.best"));
     assert_true(is_there(rig, ".lease-model.ckpt-7.evaluator"));
+    assert_true(is_there(rig, ".lease-model.ckpt-9.best"));
+    assert_true(is_there(rig, "best/model.ckpt-9.data-00000-of-00001"));
     assert_true(is_there(rig, "best/model.ckpt-6.index"));
     assert_true(is_there(rig, "best/model.ckpt-10.index"));
 }

@@ -244,7 +244,7 @@ static void silent(const struct job_facts *j, struct findings *f)
         const uint64_t age_ms = j->now_ms - j->tasks[i].heard_ms;
         if (age_ms >= SILENT_MS && !task_status_is_gone(&j->tasks[i]))
             findings_say(f, FINDING_WARNING,
-                         "%s has told nothing for %llu s: it is gone, stands still, or computes "
+                         "%s has sent nothing for %llu s: it is gone, stands still, or computes "
                          "one step or evaluation",
                          j->tasks[i].task, (unsigned long long)age_ms / 1000);
     }
@@ -601,10 +601,11 @@ static void begun_anew(const struct task_status *t, struct findings *f)
     if (set > 0)
         findings_say(f, FINDING_NOTE, "all tasks have begun anew %.0f times for dtrain set", set);
     if (others > 0)
-        findings_say(f, FINDING_NOTE,
-                     "all tasks have begun anew %.0f times: from a checkpoint after a loss, or for "
-                     "dtrain scale",
-                     others);
+        findings_say(
+            f, FINDING_NOTE,
+            "all tasks have begun anew %.0f times: after a loss, for dtrain scale, or to take "
+            "in a ps that is back",
+            others);
 }
 
 static void events(const struct job_facts *j, struct findings *f)

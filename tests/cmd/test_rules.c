@@ -249,7 +249,7 @@ static void faults_of_the_job_are_named(void **state)
     finds(&job, "unequal_ps", "ps/0 moves 100 % of the bytes");
     job = healthy();
     worker(&job, 2)->heard_ms = NOW_MS - 42000;
-    finds(&job, "silent", "worker/2 has told nothing for 42 s");
+    finds(&job, "silent", "worker/2 has sent nothing for 42 s");
     job = healthy();
     worker(&job, 1)->counters.at[COUNTER_LOSS] = (double)NAN;
     finds(&job, "loss", "the loss of worker/1 is not finite");
@@ -307,9 +307,9 @@ static void what_was_set_is_no_loss(void **state)
 {
     struct job job = healthy();
     ps(&job, 0)->counters.at[COUNTER_GENERATION] = 3;
-    finds(&job, "events", "all tasks have begun anew 2 times: from a checkpoint");
+    finds(&job, "events", "all tasks have begun anew 2 times: after a loss");
     ps(&job, 0)->counters.at[COUNTER_SETTINGS] = 1;
-    finds(&job, "events", "all tasks have begun anew 1 times: from a checkpoint");
+    finds(&job, "events", "all tasks have begun anew 1 times: after a loss");
     finds(&job, "events", "all tasks have begun anew 1 times for dtrain set");
     ps(&job, 0)->counters.at[COUNTER_GENERATION] = 2;
     finds(&job, "events", "all tasks have begun anew 1 times for dtrain set");

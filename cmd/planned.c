@@ -50,6 +50,7 @@ err planned_open(struct planned *p, const char *command, int argc, char **argv)
     TRY(run_open(run, argc, argv));
     if (!run->spec_path) return fail(ERR_INPUT, "%s: no SPEC.json was named", command);
     TRY(run_load_spec(run));
+    run->flags.limits.restart_ms = 0; /* it holds up no job, and says at once what is wrong */
     TRY(run_measure(run));
     count_tasks(p);
     struct device_request request = request_of(run);

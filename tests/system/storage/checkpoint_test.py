@@ -78,6 +78,10 @@ class Reads(CheckpointCase):
         said = self.dtrain("checkpoint", "show", "s3://bucket/run", code=program.BAD_HOST,
                            env={"DTRAIN_URL_TRIES": "1"})
         self.assertIn("503", said)
+        said = self.dtrain("check", "--restart_timeout=3", "--set=train.checkpoint_dir=s3://bucket/run", "spec.json",
+                           code=program.BAD_HOST, env={"DTRAIN_URL_TRIES": "1"})
+        self.assertIn("503", said)
+        self.assertNotIn("tries again", said)  # no job waits for it
 
     def test_of_a_list_only_what_was_asked_for_is_looked_at(self):
         said = self.dtrain("checkpoint", "ls", "s3://bucket/run")

@@ -609,6 +609,7 @@ err listener_open(const struct listener *like, int fd, struct listener **ret)
 
 void listener_stop(struct listener *listener)
 {
+    (void)shutdown(listener->fd, SHUT_RD); /* who connects is refused at once */
     loop_detach(listener->loop, listener->watch);
     listener->watch = -1;
 }

@@ -199,14 +199,14 @@ void loop_unwatch(struct loop *loop, int fd)
         if (loop->watches.at[i].fd == fd && loop->watches.at[i].plain_ready) loop_detach(loop, i);
 }
 
-void loop_turn_away(struct loop *loop, const struct listener *listener,
+void loop_turn_away(struct loop *loop, struct listener *listener,
                     void (*say)(const struct listener *, int fd))
 {
     close_if_open(loop->spare_fd);
     const int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
         say(listener, fd);
-        (void)close_accepted(fd);
+        if (!close_accepted(fd)) listener_stop(listener);
     }
     loop->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }

@@ -32,8 +32,7 @@ void loop_note_dead(struct loop *); /* a link or listener waits to be freed */
 
 /* Accepts one connection although no descriptor is left, and closes it after say(): a listener that
  * cannot accept would be ready for ever. */
-void loop_turn_away(struct loop *, const struct listener *,
-                    void (*say)(const struct listener *, int fd));
+void loop_turn_away(struct loop *, struct listener *, void (*say)(const struct listener *, int fd));
 
 bool loop_is_moving(const struct loop *); /* parts of windows alone may be delivered */
 void loop_count(struct loop *, uint32_t type, struct loop_bytes more);

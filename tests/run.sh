@@ -21,8 +21,8 @@ prepare() {
 
 # sanitized SANITIZERS: the program; a stage then builds what its tests need. Nothing of CUDA but what runs on the
 # emulated GPU: nvcc takes longer than all the rest, and no sanitizer sees what it makes. Compiled in half the time: a
-# sanitizer's reports need no more than lines. What is undefined traps, and the address sanitizer says where: texts of what
-# it was are 17 of 19 MB of data, which a process of a few begins and ends with. At fixed places, since else each of a few
+# sanitizer's reports need no more than lines. What is undefined traps, and the address sanitizer says where: the texts of
+# what it was would be 17 of 19 MB of the program's data, which each process reads. At fixed places, since else each of a few
 # thousand processes begins with moving 600,000 addresses.
 sanitized() {
     ( target=cmd/dtrain

@@ -47,10 +47,10 @@ def log_of(build, words):
 
 def environment(findings):
     """Sanitizers stop a program at the first thing that is wrong, and leave it in the folder. What is undefined is told
-    by a trap (SIGILL)."""
+    by a trap (SIGILL, SIGTRAP)."""
     stops = "halt_on_error=1:abort_on_error=1:print_summary=1"
     return {**os.environ,
-            "ASAN_OPTIONS": f"{stops}:handle_sigill=1:log_path={findings}/asan",
+            "ASAN_OPTIONS": f"{stops}:handle_sigill=1:handle_sigtrap=1:log_path={findings}/asan",
             # a handler runs in a thread that does nothing but wait for signals, and may do what others may not
             "TSAN_OPTIONS": f"{stops}:report_signal_unsafe=0:log_path={findings}/tsan"}
 

@@ -64,7 +64,8 @@ static err check_default(const struct numeric_attributes *a)
 {
     if (is_number_or_null(a->fallback)) return OK;
     if (!numeric_default_is_mean(a))
-        return fields_fail_expected("default", "a number, \"mean\" or null", a->fallback);
+        return fields_fail_expected("default", "a number of at most 3.4e38, \"mean\" or null",
+                                    a->fallback);
     if (a->standardize && a->source.max == 1) return OK;
     return fail(ERR_INPUT, "default: \"mean\" is of one number that is standardized");
 }
@@ -85,8 +86,9 @@ static err open(struct column_maker *m, const struct column_context *context)
     const struct numeric_attributes *a = m->attributes;
     TRY(check_default(a));
     if (!is_number_or_null(a->padding))
-        return fields_fail_expected("padding", "a number or null", a->padding);
-    if (!is_number_or_null(a->min)) return fields_fail_expected("min", "a number or null", a->min);
+        return fields_fail_expected("padding", "a number of at most 3.4e38, or null", a->padding);
+    if (!is_number_or_null(a->min))
+        return fields_fail_expected("min", "a number of at most 3.4e38, or null", a->min);
     TRY(check_standard(a));
     m->made.dtype = FLOAT32;
     m->made.shape = (struct shape){1, {a->source.max}};
@@ -122,10 +124,11 @@ static void warn_far(const struct column_maker *m, double fallback)
     if (standardized(a, fallback, 0, &off) || !(fabs(off) > FAR) ||
         !said_first(SAID_FAR_DEFAULT, fingerprint(m->name, strlen(m->name))))
         return;
-    log_line(LOG_WARNING,
-             "column \"%s\": an empty cell counts as %g (\"default\"), %.1f standard deviations "
-             "from the mean: \"default\": \"mean\" would be neutral",
-             m->name, fallback, fabs(off));
+    log_line(
+        LOG_WARNING,
+        "column \"%s\": a row without a value counts as %g (\"default\"), %.1f standard deviations "
+        "from the mean: \"default\": \"mean\" would be neutral",
+        m->name, fallback, fabs(off));
 }
 
 static err stand_in(struct column_maker *m, double *to)

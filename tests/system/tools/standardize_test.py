@@ -116,9 +116,9 @@ class Standardize(tool.ToolCase):
                                              ({"default": 0, "min": 30}, False)]):
             self.write_identity({"column": "numeric", "name": "x", "standardize": True, **settings}, f"run-{i}")
             said = self.dtrain("spec.json")
-            self.assertEqual((said.returncode, 'column "x": an empty cell counts as 0' in said.stderr), (0, far), said.stderr)
+            self.assertEqual((said.returncode, 'column "x": a row without a value counts as 0' in said.stderr), (0, far), said.stderr)
             said = self.dtrain("predict", f"--checkpoint=run-{i}", "--data=rows.csv", "--out=-", "spec.json")
-            self.assertNotIn("where there is no value", said.stderr)
+            self.assertNotIn("a row without a value", said.stderr)
 
     def write_identity(self, column, folder):
         """A model that says what the column is."""
@@ -195,7 +195,7 @@ class Standardize(tool.ToolCase):
                               ({"age": {"standardize": False, "mean": [1]}}, "for standardize only"),
                               ({"pair": {"mean": [1], "deviation": [1]}}, "expected 2 numbers each"),
                               ({"age": {"deviation": [0]}}, "deviation"),
-                              ({"age": {"default": "median"}}, 'default: expected a number, "mean" or null'),
+                              ({"age": {"default": "median"}}, 'default: expected a number of at most 3.4e38, "mean" or null'),
                               ({"age": {"default": "mean", "standardize": False}}, "of one number that is standardized"),
                               ({"pair": {"default": "mean"}}, "of one number that is standardized"),
                               ({"age": {"source": "aged"}}, 'has no cell "aged"'),

@@ -121,8 +121,8 @@ static void print_predict_help(FILE *out)
         "outputs. A model with several heads gives each under its name: click/probability in\n"
         "csv, {\"click\": {\"probability\": 0.5}} in JSON. Classes that are words are written as\n"
         "words. Labels are not read: idx and raw formats need only the features, a csv file may\n"
-        "lack the label's column if columns are named, and files of named cells may lack those\n"
-        "that only weights and metrics read.\n\n",
+        "lack the label's column if the spec gives that by name, and files of named cells may\n"
+        "lack those that only weights and metrics read.\n\n",
         out);
     flags_help(out, &flags);
     arena_free(&arena);
@@ -702,7 +702,8 @@ static err fail_title(const struct predict *p, const char *title)
         return fail(ERR_INPUT, "--with=%s: another value of a row has this name", title);
     return fail(ERR_INPUT,
                 "two values of a row have the name \"%s\"; --outputs chooses among them%s", title,
-                p->format == OUTPUT_CSV ? ", and lists of jsonl have one name each" : "");
+                p->format == OUTPUT_CSV ? ", and jsonl has one name for all numbers of an output"
+                                        : "");
 }
 
 /* Each name is one value's. */

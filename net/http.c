@@ -677,7 +677,7 @@ err http_wait(struct http_call *c)
     if (t->state != DONE) {
         pthread_mutex_unlock(&http.lock);
         http_drop(c);
-        return fail(ERR_IO, "%s: not read to the end: the task is ending", c->shown);
+        return fail(ERR_IO, "%s: not read to the end: its reader was stopped", c->shown);
     }
     for (struct http_transfer **at = &http.all; *at; at = &(*at)->next) {
         if (*at != t) continue;

@@ -612,7 +612,9 @@ static err fail_handshake(struct tls *tls)
         reason == SSL_R_PACKET_LENGTH_TOO_LONG)
         return refuse_plain(tls);
     if (is_expired_alert(reason))
-        return fail(ERR_PEER, "does not take the certificate of this task, which has expired");
+        return fail(
+            ERR_PEER,
+            "does not take the certificate of this task: it or its authority's has expired");
     return fail_proof(tls, code);
 }
 

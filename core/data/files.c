@@ -88,7 +88,8 @@ static err add_all_fitting(struct found *f, const char *pattern, const char *who
                        fitting.is_any_hidden
                            ? " but those whose names begin with . or _, which are none of data"
                            : "");
-    return path_is_relative(pattern) ? input_fail_absent(f->context) : e;
+    const bool may_lie_elsewhere = !fitting.is_any_hidden && path_is_relative(pattern);
+    return may_lie_elsewhere ? input_fail_absent(f->context) : e;
 }
 
 static err add_one(struct found *f, const char *path)

@@ -103,7 +103,7 @@ static void say_lacking(const struct csv_layout *l, const struct csv_header *hea
     if (lacking > NAMES_SHOWN_MAX)
         snprintf(names + used, sizeof names - used, ", ... (%d in all)", lacking);
     log_line(LOG_WARNING,
-             "%s: the header has no %s%s: in this file, and in any other like it, that value is "
+             "%s: the header has no %s%s: in this file, and in any other like it, these values are "
              "empty in every row",
              header->path, names, near.text);
 }

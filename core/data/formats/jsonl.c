@@ -14,7 +14,7 @@ struct jsonl {
     size_t narrow_room;
 };
 
-/* The line, or what is wanted of it */
+/* The line, or what is wanted of it: columns in errors are of this text */
 static err find_text(struct jsonl *s, const char **ret, size_t *ret_bytes)
 {
     const struct cell *line = &s->lines.text.cells[0];

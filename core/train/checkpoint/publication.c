@@ -285,8 +285,8 @@ static err find_unchanged(const struct publication *p, const struct checkpoints 
     return fail(ERR_PEER, "another chief has published in %s meanwhile", c->directory);
 }
 
-/* Removes what is there under that name: no list names it, as a chief was killed before it could.
- */
+/* Joins the shards to the next delta and writes the list. Files that have its name already are in
+ * no list: a chief was killed before it could write that. */
 static err join(struct publication *p, const struct checkpoints *c, const char *folder,
                 const struct publishing *is, const char *prefix)
 {

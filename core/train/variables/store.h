@@ -52,15 +52,14 @@ err store_open(const struct optimizers *, const struct section *, int section_co
                struct device *, int64_t floats, float *values, struct store *ret);
 /* The juncture of one of the updaters before an update at this global step. */
 struct juncture store_juncture(const struct store *, int updater, int64_t step);
-/* The bytes of the device that a store takes beside slots; none where updates run in the first
- * caches. */
+/* Bytes for one tile of summed gradients; 0 on a device without memory of its own. */
 size_t store_scratch_bytes(const struct device *, int64_t floats);
 /* Array 0 has the values, array 1 + i slot i. */
 float *store_array(const struct store *, int array);
 void store_close(struct store *);
 void store_reset(
     struct store *); /* slots and powers to their initial values, version 0; values stay */
-void store_begin_averages(struct store *); /* as the values; nothing where there are none */
+void store_begin_averages(struct store *); /* sets averages to the values, where there are any */
 /* Copies the whole block to ret, on the device, as an evaluation wants it: averages, and values
  * where there are none. */
 void store_show_averages(const struct store *, float *ret);

@@ -17,7 +17,7 @@ static err await(struct runner_worker *w, int lacks)
         if (e == ERR_PEER) loop_move(w->options.task.loop);
     }
     const bool is_over = e == ERR_PEER && worker_role_is_stopping(w->task.role);
-    return is_over ? fail(ERR_STOPPED, "the end came before a batch") : e;
+    return is_over ? fail(ERR_STOPPED, "the job ended before a batch came") : e;
 }
 
 /* Which batches there are none of, where they are handed out. */

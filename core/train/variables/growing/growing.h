@@ -19,8 +19,8 @@
 
 #include "core/train/variables/table.h"
 
-/* Rows of a ps, at most twice what its host's memory holds; fewer where address space is limited. A
- * full table is ERR_MEMORY. */
+/* The most rows of a ps; also never more than twice what its host's memory holds, and fewer where
+ * address space is limited. A full table is ERR_MEMORY. */
 static const int64_t GROWING_ROWS_MAX = INT32_MAX - INT64_C(1);
 
 struct growing;

@@ -264,6 +264,32 @@ static void a_peer_that_goes_while_messages_wait_is_told_once(void **state)
     assert_int_equal(pair->client.closed, 1);
 }
 
+/* Who has come and is not known to the owner yet ends with the listener: the owner may be freed. */
+static void those_who_are_still_coming_end_with_the_listener(void **state)
+{
+    struct pair *pair = *state;
+    for (int looks = 0; looks < 4; looks++) {
+        char address[ADDRESS_MAX], given[ADDRESS_MAX];
+        struct listener *listener;
+        struct link *link;
+        struct end *owner = calloc(1, sizeof *owner);
+        assert_non_null(owner);
+        owner->pair = pair;
+        make_address(pair->transport, address);
+        assert_int_equal(pair->transport->listen(pair->server_loop, address, &end_events, owner,
+                                                 given, &listener),
+                         OK);
+        assert_int_equal(
+            pair->transport->connect(pair->client_loop, given, &end_events, &pair->client, &link),
+            OK);
+        for (int i = 0; i < looks; i++) loop_poll(pair->server_loop, 0);
+        if (owner->link) link_close(owner->link); /* this one is known */
+        listener_close(listener);
+        free(owner);
+        pair_until(pair, &pair->client.closed, looks + 1);
+    }
+}
+
 static void closing_the_loop_makes_no_callbacks(void **state)
 {
     struct pair *pair = *state;
@@ -290,6 +316,7 @@ int main(void)
         cmocka_unit_test(too_many_messages_for_a_peer_that_does_not_read_end_the_link),
         cmocka_unit_test(too_many_bytes_for_a_peer_that_does_not_read_end_the_link),
         cmocka_unit_test(a_peer_that_goes_while_messages_wait_is_told_once),
+        cmocka_unit_test(those_who_are_still_coming_end_with_the_listener),
         cmocka_unit_test(closing_the_loop_makes_no_callbacks),
     };
     return run_over_all(tests, sizeof tests / sizeof tests[0]);

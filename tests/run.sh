@@ -16,7 +16,7 @@ plain_options='-Dtests=enabled -Dcuda=auto -Dgpu_archs=80'
 
 prepare() {
     need_build
-    need libcmocka-dev mold clang-format zstd nginx g++ # a server of files; C++ for the emulated GPU
+    need libcmocka-dev clang-format zstd nginx g++ # a server of files; C++ for the emulated GPU
 }
 
 # sanitized SANITIZERS: the program; a stage then builds what its tests need. Nothing of CUDA but what runs on the

@@ -145,7 +145,7 @@ static void await_amid(struct end *end, struct link *link, const struct message 
     assert_int_equal(link_send(pair->server.link, &(struct message){.type = MESSAGE_SERVE}), OK);
     assert_int_equal(loop_await(pair->client_loop, link, TEST_PATIENCE_MS), OK); /* its bytes */
     assert_int_equal(loop_await(pair->client_loop, link, TEST_PATIENCE_MS), ERR_PEER);
-    assert_non_null(strstr(error_text(), "something else"));
+    assert_non_null(strstr(error_text(), "another message first"));
 }
 
 static void await_the_end(struct end *end, struct link *link, const struct message *m)

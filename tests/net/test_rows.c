@@ -367,7 +367,7 @@ static void await_something_else(struct end *end, struct link *link)
     err e = OK;
     while (!e) e = loop_await(end->pair->client_loop, link, TEST_PATIENCE_MS); /* its bytes */
     assert_int_equal(e, ERR_PEER);
-    assert_non_null(strstr(error_text(), "something else"));
+    assert_non_null(strstr(error_text(), "another message first"));
 }
 
 static void ask_and_wait(struct end *end, struct link *link)

@@ -159,7 +159,7 @@ class FalsePs(ClusterCase):
                     first.socket.sendall(bytes(LINE))
                 elif heard.kind == "ROWS":
                     first.send("ROWS", flags=wire.CODES["ROWS_NONE"], generation=GENERATION,
-                               asking=heard.values["asking"])
+                               request_id=heard.values["request_id"])
                 heard = first.hear()
 
     def test_rows_or_batches_that_never_come_end_a_step_at_its_limit(self):

@@ -196,23 +196,23 @@ class Strangers(Fed):
         caller.socket.sendall(random.Random(1).randbytes(4096))
         self.assertIsNone(caller.hear())
         largest, most = 2 ** 64 - 1, 2 ** 62  # of a number, and of a batch
-        for asking, answer in (({"end": 1}, "no asking"),
-                               ({"asking": 1, "end": 1000}, "at most 65"),
-                               ({"asking": 1, "first": 5, "end": 4}, "at most 65"),
-                               ({"asking": 1, "first": largest, "end": largest}, "is right"),
-                               ({"asking": 1, "first": largest - 1, "end": 0}, "is right"),
-                               ({"asking": 1, "first": most, "end": most}, "beyond"),
-                               ({"asking": 1, "first": most - 1, "end": 0}, "at most 65")):
+        for asking, answer in (({"end": 1}, "does not ask for batches"),
+                               ({"request_id": 1, "end": 1000}, "at most 65"),
+                               ({"request_id": 1, "first": 5, "end": 4}, "at most 65"),
+                               ({"request_id": 1, "first": largest, "end": largest}, "is right"),
+                               ({"request_id": 1, "first": largest - 1, "end": 0}, "is right"),
+                               ({"request_id": 1, "first": most, "end": most}, "beyond"),
+                               ({"request_id": 1, "first": most - 1, "end": 0}, "at most 65")):
             caller = self.be_fed(cluster)
             caller.send("FEED", **asking)
             self.assert_refused(caller, answer)
         caller = self.be_fed(cluster)
         caller.send("PUSH")
-        self.assert_refused(caller, "sent PUSH, which is no asking")
+        self.assert_refused(caller, "sent PUSH, which does not ask for batches")
         caller = self.be_fed(cluster)
-        caller.send("FEED", first=3, end=5, asking=9)
+        caller.send("FEED", first=3, end=5, request_id=9)
         first = caller.hear()
-        self.assertEqual((first.kind, first.values["number"], first.values["asking"]),
+        self.assertEqual((first.kind, first.values["number"], first.values["request_id"]),
                          ("BATCH", 3, 9))
         caller.socket.sendall(wire.message("FEED")[:40])  # and is gone
         caller.close()

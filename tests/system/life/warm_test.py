@@ -482,7 +482,7 @@ class Change(LifeCase):
         new["data"]["columns"][1] = {"column": "numeric", "name": "x", "max": 2, "separator": "|", "padding": 0}
         self.run_spec({**old, "train": {**old["train"], "checkpoint_dir": "old"}}, 0)
         new["train"].update(warm_start={"checkpoint": "old"}, checkpoint_dir="new")
-        self.run_spec(new, 0, refused='h/kernel: input "x" is 2 numbers, and was 1 there; "skip" leaves')
+        self.run_spec(new, 0, refused='h/kernel: input "x" is 2 numbers, and was 1 there; "skip" gives the kernel')
 
 
 if __name__ == "__main__":

@@ -187,12 +187,14 @@ class Evaluator(ClusterCase):
                                 "train.keep_checkpoint_max": 1})
         task = self.evaluator(cluster, "--keep_best=2", "--best_metric=accuracy")
         self.workers(cluster)
-        cluster.wait_until(lambda: len(self.lines(task)) >= 4 or task.has_ended(), "evaluations")
+        cluster.wait_until(lambda: len(self.lines(task)) >= 6 or task.has_ended(), "evaluations")
         cluster.tasks["ps/0"].process.send_signal(signal.SIGTERM)
         self.assert_codes(cluster, TERMINATED)
         lines = self.lines(task)
         best = json.loads(cluster.read("run/best/best.json"))
-        wanted = sorted(lines, key=lambda line: (-line[2], line[0]))[:2]
+        # the run may remove one in the moment in which the evaluator takes its lease
+        gone = {int(step) for step in re.findall(r"model\.ckpt-(\d+)\.index: No such file", task.text())}
+        wanted = sorted((line for line in lines if line[0] not in gone), key=lambda line: (-line[2], line[0]))[:2]
         self.assertEqual(best["metric"], "accuracy")
         self.assertEqual([entry["step"] for entry in best["best"]], [line[0] for line in wanted],
                          cluster.story())

@@ -397,7 +397,7 @@ static void only_a_writer_replaces_a_checkpoint(void **folder)
     const char *prefix = write_both(*folder), *shard = folder_path(*folder, "p");
     write_bundle(shard, made, 1);
     const int before = folder_count(*folder, "*");
-    assert_refused(bundle_merge(&shard, 1, prefix), ERR_PEER, "by another one");
+    assert_refused(bundle_merge(&shard, 1, prefix), ERR_PEER, "by another task");
     assert_int_equal(folder_count(*folder, "*"), before);
     bundle_close(opened(prefix));
     bundle_close(opened(shard));

@@ -199,6 +199,43 @@ static err check_stack(void)
                 (unsigned long long)limit.rlim_cur >> 10, STACK_LEAST >> 10);
 }
 
+/* Also where the other words make no sense, which is then told in that format. */
+static bool asks_for_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--log_format=json") == 0) return true;
+        if (strcmp(argv[i], "--log_format") == 0 && i + 1 < argc)
+            return strcmp(argv[i + 1], "json") == 0;
+    }
+    return false;
+}
+
+/* By which people from elsewhere would name the spec; NULL: none of these. */
+static const char *find_flag_of_spec(int argc, char **argv)
+{
+    static const char *const words[] = {"spec",  "spec_file",  "spec_path", "model_spec",
+                                        "model", "model_file", "config",    "config_file"};
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
+            const size_t length = strlen(words[w]);
+            const bool is_flag = strncmp(argv[i], "--", 2) == 0;
+            if (is_flag && strncmp(argv[i] + 2, words[w], length) == 0 &&
+                strchr("=", argv[i][2 + length]))
+                return words[w];
+        }
+    return NULL;
+}
+
+static err check_spec_is_no_flag(const struct command *command, int argc, char **argv)
+{
+    const char *arguments = command ? command->arguments : "[FLAGS] SPEC.json";
+    const char *flag = strstr(arguments, "SPEC") ? find_flag_of_spec(argc, argv) : NULL;
+    if (!flag) return OK;
+    return fail(ERR_INPUT,
+                "unknown flag \"%s\": the spec is an argument without a flag (dtrain %s%s%s)", flag,
+                command ? command->name : "", command ? " " : "", arguments);
+}
+
 static int run_command(int argc, char **argv)
 {
     if (argc < 2 && !environment_names_a_task()) {
@@ -211,8 +248,10 @@ static int run_command(int argc, char **argv)
     if (behind) turn(argv + 1, argc - 1, behind - 1); /* the flags go to the end */
     if (asks_for(argc, argv, "--help", "-h") || asks_command_for_help(argc, argv))
         return help_command(argc > 1 ? find_command(argv[1]) : NULL);
+    if (asks_for_json(argc, argv)) log_set_format(LOG_JSON);
+    const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
+    if (check_spec_is_no_flag(command, argc, argv)) return report_error(ERR_INPUT);
     if (argc < 2 || *argv[1] == '-') return cmd_run(argc, argv);
-    const struct command *command = find_command(argv[1]);
     if (command) return command->run(argc, argv);
     return looks_like_a_file(argv[1]) ? cmd_run(argc, argv) : report_unknown(argv[1]);
 }

@@ -150,17 +150,6 @@ enum run_kind run_kind(const struct run *run)
     return cluster->task == 0 ? RUN_CHIEF : RUN_WORKER;
 }
 
-/* Also where the other words make no sense, which is then told in that format. */
-static bool asks_for_json(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--log_format=json") == 0) return true;
-        if (strcmp(argv[i], "--log_format") == 0 && i + 1 < argc)
-            return strcmp(argv[i + 1], "json") == 0;
-    }
-    return false;
-}
-
 /* "--steps spec.json": a flag that lacks its value has taken it. */
 static err fail_no_spec(int argc, char **argv)
 {
@@ -177,7 +166,6 @@ err run_read_flags(struct run *run, int argc, char **argv)
 {
     *run = (struct run){.argc = argc, .argv = argv};
     int paths;
-    if (asks_for_json(argc, argv)) log_set_format(LOG_JSON);
     TRY(settings_check_words(argc, argv));
     TRY(flags_parse(&run_flags_object, argc, argv, &run->arena, &run->flags, &run->spec_path, 1,
                     &paths));

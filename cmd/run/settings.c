@@ -50,7 +50,7 @@ static err check_word(const char *word)
     const char *ours = key ? NULL : name_of_others(name);
     if (ours && !object_field(&run_flags_object, ours)) key = find_key(ours, &section);
     if (!key && help_knows(name))
-        return fail(ERR_INPUT, "unknown flag \"%s\": it belongs into the spec; see dtrain help %s",
+        return fail(ERR_INPUT, "unknown flag \"%s\": it belongs in the spec; see dtrain help %s",
                     name, name);
     if (!key) return OK;
     return fail(ERR_INPUT, "unknown flag \"%s\": it is a key of the spec (--set %s.%s=%.64s)", name,

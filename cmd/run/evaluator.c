@@ -15,8 +15,8 @@
 #include "core/base/standard_output.h"
 #include "core/cluster/runner/storage.h"
 #include "core/cluster/visit/visitor.h"
-#include "core/train/checkpoint/best_checkpoints.h"
 #include "core/train/checkpoint/ended.h"
+#include "core/train/hooks/best_keeper.h"
 #include "core/train/hooks/values.h"
 #include "core/train/session/session.h"
 #include "core/train/spec/day.h"
@@ -94,26 +94,23 @@ static err begin_day(struct evaluator *v)
     return OK;
 }
 
-static err keep_best(struct evaluator *v, struct bundle *bundle,
-                     const struct best_checkpoint *entry)
+static err keep_best(struct evaluator *v, const struct best_offer *offer)
 {
     if (!v->best.keep) return OK;
     TRY(begin_day(v));
-    if (entry->step <= v->best.since) return OK;
-    TRY(best_checkpoints_offer(&v->best, bundle_prefix(bundle), entry));
-    return v->best.count ? spec_copy_measured(v->run->spec.train.checkpoint.dir, v->best.folder)
-                         : OK;
+    if (offer->entry.step <= v->best.since) return OK;
+    return best_keep(&v->best, v->run->spec.train.checkpoint.dir, offer);
 }
 
 /* A full disk does not end it. */
 static void report(struct evaluator *v, struct bundle *bundle, int64_t step,
                    const struct evaluation *e)
 {
-    const struct best_checkpoint entry = {.step = step,
-                                          .value = evaluation_value(e, v->best_value)};
+    struct best_offer offer = {.entry = {step, evaluation_value(e, v->best_value)}};
+    snprintf(offer.prefix, sizeof offer.prefix, "%s", bundle_prefix(bundle));
     print_line(v, step, e);
     if (write_events(v, step, e)) log_line(LOG_WARNING, "summaries: %s", error_text());
-    if (keep_best(v, bundle, &entry)) log_line(LOG_WARNING, "best checkpoints: %s", error_text());
+    if (keep_best(v, &offer)) log_line(LOG_WARNING, "best checkpoints: %s", error_text());
 }
 
 /* ---- one checkpoint ---- */

@@ -57,6 +57,22 @@ static err write_state(const struct best_checkpoints *b)
     return e;
 }
 
+static bool has_step(const struct best_checkpoints *b, int64_t step)
+{
+    for (int i = 0; i < b->count; i++)
+        if (b->at[i].step == step) return true;
+    return false;
+}
+
+static json_t *list_stale(const struct best_checkpoints *b)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < b->stale_count; i++)
+        if (!has_step(b, b->stale[i]))
+            json_array_append_new(list, json_integer((json_int_t)b->stale[i]));
+    return list;
+}
+
 static err write_json(const struct best_checkpoints *b)
 {
     json_t *list = json_array();
@@ -66,7 +82,8 @@ static err write_json(const struct best_checkpoints *b)
         json_array_append_new(list, json_pack("{sI sf ss}", "step", (json_int_t)b->at[i].step,
                                               "value", b->at[i].value, "checkpoint", name));
     }
-    json_t *json = json_pack("{ss so}", "metric", b->metric, "best", list);
+    json_t *json =
+        json_pack("{ss so so}", "metric", b->metric, "best", list, "leaving", list_stale(b));
     char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
     err e = text ? write_text(b, BEST_NAME, text) : fail(ERR_MEMORY, "no memory for " BEST_NAME);
     free(text);
@@ -84,12 +101,27 @@ static err read_entry(json_t *json, struct best_checkpoints *b)
     return OK;
 }
 
+/* Absent: none */
+static err read_stale(json_t *list, struct best_checkpoints *b)
+{
+    json_t *step;
+    size_t i;
+    if (json_array_size(list) > BEST_STALE_MAX)
+        return fail(ERR_INPUT, "leaving: more than %d", BEST_STALE_MAX);
+    json_array_foreach(list, i, step)
+    {
+        if (!json_is_integer(step)) return fail(ERR_INPUT, "leaving[%zu] is no step", i);
+        b->stale[b->stale_count++] = json_integer_value(step);
+    }
+    return OK;
+}
+
 static err read_json(json_t *json, struct best_checkpoints *b)
 {
     const char *metric;
-    json_t *list, *entry;
+    json_t *list, *leaving = NULL, *entry;
     size_t i;
-    if (json_unpack(json, "{ss so}", "metric", &metric, "best", &list))
+    if (json_unpack(json, "{ss so s?o}", "metric", &metric, "best", &list, "leaving", &leaving))
         return fail(ERR_INPUT, "it lacks \"metric\" or \"best\"");
     if (strcmp(metric, b->metric) != 0)
         return fail(ERR_INPUT,
@@ -97,7 +129,7 @@ static err read_json(json_t *json, struct best_checkpoints *b)
                     metric, b->metric);
     if (json_array_size(list) > BEST_MAX) return fail(ERR_INPUT, "more than %d", BEST_MAX);
     json_array_foreach(list, i, entry) TRY(read_entry(entry, b));
-    return OK;
+    return read_stale(leaving, b);
 }
 
 /* What a file says, and whether it may be read, is up to the user (ERR_INPUT); other errors are the
@@ -150,19 +182,18 @@ static err load_file(struct best_checkpoints *b)
     return e ? fail_prefix(e, "%s", path) : OK;
 }
 
-static void forget(struct best_checkpoints *b, int index)
+/* Its files go once best.json does not name it any more. */
+static void leave(struct best_checkpoints *b, int index)
 {
+    if (b->stale_count < BEST_STALE_MAX) b->stale[b->stale_count++] = b->at[index].step;
     b->count--;
     memmove(&b->at[index], &b->at[index + 1], (size_t)(b->count - index) * sizeof *b->at);
 }
 
 static void set_aside(struct best_checkpoints *b)
 {
-    for (int i = b->count - 1; i >= 0; i--) {
-        if (b->at[i].step > b->since || b->stale_count == BEST_MAX) continue;
-        b->stale[b->stale_count++] = b->at[i].step;
-        forget(b, i);
-    }
+    for (int i = b->count - 1; i >= 0; i--)
+        if (b->at[i].step <= b->since) leave(b, i);
 }
 
 static err load(struct best_checkpoints *b)
@@ -213,10 +244,12 @@ static err remove_files(const struct best_checkpoints *b, int64_t step)
     return bundle_remove(prefix);
 }
 
-static err remove_stale(struct best_checkpoints *b, int64_t but)
+static err remove_stale(struct best_checkpoints *b)
 {
-    for (; b->stale_count; b->stale_count--)
-        if (b->stale[b->stale_count - 1] != but) TRY(remove_files(b, b->stale[b->stale_count - 1]));
+    for (; b->stale_count; b->stale_count--) {
+        const int64_t step = b->stale[b->stale_count - 1];
+        if (!has_step(b, step)) TRY(remove_files(b, step));
+    }
     return OK;
 }
 
@@ -246,7 +279,7 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
         if (b->at[i].step != entry->step) continue;
         /* the last one is evaluated again where a run that was done is started again */
         if (b->at[i].value == entry->value && is_kept(b, entry->step)) return OK;
-        forget(b, i);
+        leave(b, i);
     }
     if (!best_checkpoints_wants(b, entry->value)) return OK;
     const int place = place_of(b, entry->value);
@@ -260,13 +293,10 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
     memmove(&b->at[place + 1], &b->at[place], (size_t)(b->count - place) * sizeof *b->at);
     b->at[place] = *entry;
     b->count++;
-    int64_t dropped[BEST_MAX + 1]; /* a smaller --keep_best than before drops several */
-    int dropped_count = 0;
-    while (b->count > b->keep) dropped[dropped_count++] = b->at[--b->count].step;
+    while (b->count > b->keep) leave(b, b->count - 1); /* several with a smaller --keep_best */
     TRY(write_state(b));
     TRY(write_json(b));
-    for (int i = 0; i < dropped_count; i++) TRY(remove_files(b, dropped[i]));
-    return remove_stale(b, entry->step);
+    return remove_stale(b);
 }
 
 /* ---- what is left of others ---- */
@@ -279,11 +309,9 @@ struct left {
 
 static bool is_named(const struct best_checkpoints *b, int64_t step)
 {
-    for (int i = 0; i < b->count; i++)
-        if (b->at[i].step == step) return true;
     for (int i = 0; i < b->stale_count; i++)
         if (b->stale[i] == step) return true;
-    return false;
+    return has_step(b, step);
 }
 
 static void look_at_lease(void *context, const char *name)
@@ -293,20 +321,28 @@ static void look_at_lease(void *context, const char *name)
     char path[CHECKPOINT_PATH_MAX];
     if (strncmp(name, LEASE_NAME, strlen(LEASE_NAME)) != 0) return;
     const int64_t step = checkpoint_name_step(name + strlen(LEASE_NAME), &rest);
-    double time_s;
     if (step < 0 || strcmp(rest, "." BEST_HOLDER) != 0) return;
-    if (folder_join(left->folder, name, path) || file_time(path, &time_s)) return;
-    if (time_s < 0 || left->now_s - time_s < LEASE_MAX_S) return;
+    if (folder_join(left->folder, name, path)) return;
+    if (file_age(path, LEASE_MAX_S, left->now_s) != FILE_OLD) return;
     if (!is_named(left->best, step) && remove_files(left->best, step))
         log_line(LOG_WARNING, "best checkpoints: %s", error_text());
     else
         folder_unlink(path);
 }
 
+static void look_at_temporary(void *context, const char *name)
+{
+    const struct left *left = context;
+    char path[CHECKPOINT_PATH_MAX];
+    if (!is_temporary_file(name) || folder_join(left->best->folder, name, path)) return;
+    if (file_age(path, LEASE_MAX_S, left->now_s) == FILE_OLD) folder_unlink(path);
+}
+
 void best_checkpoints_sweep(const struct best_checkpoints *b, const char *prefix, double now_s)
 {
     struct left left = {.best = b, .now_s = now_s};
     folder_split(prefix, left.folder);
-    if (folder_visit(left.folder, look_at_lease, &left))
+    if (folder_visit(left.folder, look_at_lease, &left) ||
+        folder_visit(b->folder, look_at_temporary, &left))
         log_line(LOG_WARNING, "best checkpoints: %s", error_text());
 }

@@ -15,7 +15,7 @@
 #include "core/graph/op.h"
 #include "core/train/checkpoint/checkpoints.h"
 
-enum { BEST_MAX = 100 };
+enum { BEST_MAX = 100, BEST_STALE_MAX = 2 * BEST_MAX };
 #define BEST_HOLDER "best" /* of the lease on what is being brought */
 
 struct best_checkpoint {
@@ -31,9 +31,9 @@ struct best_checkpoints {
     bool is_loaded;                          /* best.json, or there is none */
     struct best_checkpoint at[BEST_MAX + 1]; /* best first */
     int count;
-    int64_t since;           /* checkpoints up to this step do not count any more; -1: all count */
-    int64_t stale[BEST_MAX]; /* steps of checkpoints that do not count: they stay until another one
-                                is kept */
+    int64_t since; /* checkpoints up to this step do not count any more; -1: all count */
+    int64_t stale[BEST_STALE_MAX]; /* steps of checkpoints that do not count: they stay until
+                                      another one is kept */
     int stale_count;
 };
 
@@ -52,8 +52,9 @@ void best_checkpoints_begin(struct best_checkpoints *, int64_t step);
 err best_checkpoints_offer(struct best_checkpoints *, const char *prefix,
                            const struct best_checkpoint *);
 
-/* Removes what a chief that was killed had brought and not named: its lease is left beside the
- * checkpoints, which `prefix` is one of, and older than LEASE_MAX_S at now_s (unix time). */
+/* Removes what whoever was killed had brought and not named: temporary files, and checkpoints whose
+ * lease is left beside those of the run, which `prefix` is one of; all of it older than LEASE_MAX_S
+ * at now_s (unix time). */
 void best_checkpoints_sweep(const struct best_checkpoints *, const char *prefix, double now_s);
 
 /* Whether a checkpoint with this value would be kept. */

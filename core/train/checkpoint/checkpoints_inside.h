@@ -45,6 +45,9 @@ bool is_data_ending(const char *text); /* ".data-00000-of-00002" */
  * a server or a disk does not answer */
 err file_time(const char *path, double *ret_s);
 double file_time_s(const char *path); /* -1 also after a failure */
+/* Whether the last change is that long ago; where it is not known, it is recent. */
+enum file_age { FILE_GONE, FILE_RECENT, FILE_OLD };
+enum file_age file_age(const char *path, double limit_s, double now_s);
 
 /* ---- the state file (state.c, text.c) ---- */
 
@@ -103,6 +106,9 @@ bool checkpoints_lets_go(const struct checkpoints *, int index);
 
 /* ---- what is left of dead runs (sweep.c) ---- */
 
+/* <file>.tempstate<number>, of a file of RUN_FILES or of the index of a checkpoint or a delta: one
+ * that did not get its name */
+bool is_temporary_file(const char *name);
 /* Adds the folder's checkpoints of smaller steps than `below`, by step. */
 err checkpoints_search(const char *directory, int64_t below, struct checkpoint_state *);
 /* Called after a search and the sweep. If data files of a newer step are there without their index,

@@ -201,6 +201,14 @@ double file_time_s(const char *path)
     return file_time(path, &time_s) ? -1 : time_s;
 }
 
+enum file_age file_age(const char *path, double limit_s, double now_s)
+{
+    double time_s;
+    if (file_time(path, &time_s)) return FILE_RECENT;
+    if (time_s < 0) return FILE_GONE;
+    return now_s - time_s < limit_s ? FILE_RECENT : FILE_OLD;
+}
+
 /* A checkpoint exists where its index does; the data files come before it and go after it. */
 err folder_find_index(const char *prefix, bool *ret_is_there)
 {

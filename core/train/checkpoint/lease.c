@@ -143,14 +143,9 @@ static void look_at(void *context, const char *name)
     char path[CHECKPOINT_PATH_MAX];
     if (strncmp(name, search->beginning, strlen(search->beginning)) != 0) return;
     if (folder_join(search->folder, name, path)) return;
-    double time_s;
-    const bool is_known = !file_time(path, &time_s);
-    if (is_known && time_s < 0) return; /* it was dropped just now */
-    if (!is_known || search->now_s - time_s < LEASE_MAX_S) {
-        search->is_held = true;
-    } else {
-        folder_unlink(path);
-    }
+    const enum file_age age = file_age(path, LEASE_MAX_S, search->now_s);
+    search->is_held |= age == FILE_RECENT;
+    if (age == FILE_OLD) folder_unlink(path);
 }
 
 bool lease_is_held(const char *prefix, double now_s)

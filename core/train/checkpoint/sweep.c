@@ -198,9 +198,7 @@ static bool is_name(const char *text, size_t length, const char *name)
     return length == strlen(name) && strncmp(text, name, length) == 0;
 }
 
-/* <file>.tempstate<number>, of the state file, the token, what was measured, or an index: a file
- * that did not get its name */
-static bool is_temporary_file(const char *name)
+bool is_temporary_file(const char *name)
 {
     static const char temporary[] = ".tempstate";
     const char *rest = NULL;
@@ -209,20 +207,15 @@ static bool is_temporary_file(const char *name)
     const size_t length = (size_t)(found - name);
     for (int i = 0; i < RUN_FILES; i++)
         if (is_name(name, length, run_file_names[i])) return true;
-    return checkpoint_name_step(name, &rest) >= 0 &&
-           strncmp(rest, CHECKPOINT_INDEX ".", strlen(CHECKPOINT_INDEX ".")) == 0;
+    const size_t ending = strlen(CHECKPOINT_INDEX);
+    return checkpoint_name_step(name, &rest) >= 0 && rest + ending <= found &&
+           strncmp(found - ending, CHECKPOINT_INDEX, ending) == 0;
 }
 
 /* A lease, which is younger than a day where somebody still cares. */
 static bool is_lease(const char *name)
 {
     return strncmp(name, LEASE_NAME CHECKPOINT_NAME, strlen(LEASE_NAME CHECKPOINT_NAME)) == 0;
-}
-
-static bool is_stale(const struct sweep *sweep, const char *path)
-{
-    double time_s;
-    return !file_time(path, &time_s) && sweep->now_s - time_s > STALE_S;
 }
 
 static void look_at(void *context, const char *name)
@@ -236,7 +229,7 @@ static void look_at(void *context, const char *name)
         folder_remove_named(path, CHECKPOINT_PART);
     } else if (is_temporary_file(name)) {
         folder_unlink(path);
-    } else if (is_lease(name) && is_stale(sweep, path)) {
+    } else if (is_lease(name) && file_age(path, STALE_S, sweep->now_s) == FILE_OLD) {
         folder_unlink(path);
     }
 }

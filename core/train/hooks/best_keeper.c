@@ -25,19 +25,20 @@ struct best_copy {
     bool is_done; /* it takes no more */
 };
 
-static err keep(struct best_copy *copy)
+static err bring(struct best_checkpoints *kept, const char *checkpoint_dir,
+                 const struct best_offer *offer)
 {
-    TRY(best_checkpoints_offer(&copy->kept, copy->offer.prefix, &copy->offer.entry));
-    return copy->kept.count ? spec_copy_measured(copy->checkpoint_dir, copy->kept.folder) : OK;
+    TRY(best_checkpoints_offer(kept, offer->prefix, &offer->entry));
+    return kept->count ? spec_copy_measured(checkpoint_dir, kept->folder) : OK;
 }
 
-/* Nobody removes what is being copied. */
-static err keep_leased(struct best_copy *copy)
+err best_keep(struct best_checkpoints *kept, const char *checkpoint_dir,
+              const struct best_offer *offer)
 {
     struct lease *lease = NULL;
-    TRY(lease_take(copy->offer.prefix, BEST_HOLDER, &lease));
-    const err e = keep(copy);
-    if (!e) best_checkpoints_sweep(&copy->kept, copy->offer.prefix, clock_unix_s());
+    TRY(lease_take(offer->prefix, BEST_HOLDER, &lease));
+    const err e = bring(kept, checkpoint_dir, offer);
+    if (!e && kept->count) best_checkpoints_sweep(kept, offer->prefix, clock_unix_s());
     lease_drop(lease);
     return e;
 }
@@ -64,7 +65,7 @@ static void *run(void *context)
 {
     struct best_copy *copy = context;
     do { /* ends: what waits is given by the owner, one each time that it is called */
-        const err e = keep_leased(copy);
+        const err e = best_keep(&copy->kept, copy->checkpoint_dir, &copy->offer);
         lease_let_go(copy->offer.prefix);
         if (!e) continue;
         copy->result = e;

@@ -21,6 +21,10 @@ struct best_keeper {
     struct best_copy *copy;     /* under way, or done since the last call; NULL: none */
 };
 
+/* As best_checkpoints_offer, now, and with measured.json. The checkpoint is leased meanwhile, so
+ * that nobody removes it; then what killed tasks have left is removed. */
+err best_keep(struct best_checkpoints *, const char *checkpoint_dir, const struct best_offer *);
+
 /* kept was opened. */
 void best_keeper_open(struct best_keeper *, const char *checkpoint_dir);
 void best_keeper_close(struct best_keeper *); /* waits, and logs what that one says */

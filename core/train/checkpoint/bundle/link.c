@@ -142,7 +142,7 @@ static err publish(const struct index *index, const char *to)
     struct output output = {0};
     char *path = NULL;
     TRY(bundle_index_path(to, &path));
-    err e = index_save(index, path, to, &output);
+    err e = index_save(index, path, path, &output);
     if (!e) e = file_sync_folder(path);
     if (!e) e = output_publish(&output);
     if (!e) e = file_sync_folder(path);

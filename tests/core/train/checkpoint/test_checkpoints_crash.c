@@ -3,6 +3,8 @@
 #include "tests/core/train/checkpoint/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/random.h"
+#include "core/train/hooks/best_keeper.h"
 #include "tests/core/train/checkpoint/faults.h"
 
 enum {
@@ -154,6 +157,76 @@ static void killed_in_any_system_call_the_newest_is_whole(void **state)
         assert_in_range(call, CALLS_MIN, CALLS_MAX);
         assert_true(newest == attempts[i].value);
     }
+}
+
+/* ---- the best one ---- */
+
+enum {
+    BEST_FILES = 3 + RUN_SHARDS + 1
+}; /* of a folder that keeps one: with its lists and measured.json */
+
+/* Keeps the checkpoint of this step, which is better than those before. */
+static err keep_best(const char *folder, int step)
+{
+    struct best_checkpoints best;
+    struct best_offer offer = {.entry = {step, 1.0 / step}};
+    snprintf(offer.prefix, sizeof offer.prefix, "%s/model.ckpt-%d", folder, step);
+    TRY(best_checkpoints_open(&best, folder, "loss", BETTER_LESS, 1));
+    return best_keep(&best, folder, &offer);
+}
+
+static bool kill_keeper_at(const char *folder, int call)
+{
+    int status = 0;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        faults_arm(call, 0);
+        _exit(keep_best(folder, 2) ? 1 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status)) assert_int_equal(WEXITSTATUS(status), 0);
+    return WIFSIGNALED(status);
+}
+
+/* All that fits has been there for so long that its holder cannot live. */
+static void make_old(const char *folder, const char *pattern)
+{
+    const time_t then = time(NULL) - LEASE_MAX_S - 5;
+    const struct timespec times[] = {{.tv_sec = then}, {.tv_sec = then}};
+    char path[FOLDER_PATH_MAX];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s", folder, pattern);
+    if (glob(path, 0, NULL, &found)) return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        assert_int_equal(utimensat(AT_FDCWD, found.gl_pathv[i], times, 0), 0);
+    globfree(&found);
+}
+
+static void killed_while_it_keeps_the_best_one_it_leaves_nothing_for_ever(void **state)
+{
+    int call = 1;
+    for (bool was_killed = true; was_killed && call <= CALLS_MAX; call++) {
+        char name[64];
+        snprintf(name, sizeof name, "run-%d", call);
+        char *folder = strdup(folder_path(*state, name));
+        prepare(folder);
+        file_write(folder, "measured.json", "{}");
+        assert_int_equal(keep_best(folder, 1), OK);
+        was_killed = kill_keeper_at(folder, call);
+        make_old(folder, ".lease-*");
+        make_old(folder, "best/*.tempstate*");
+        struct checkpoints *c = run_open(folder, 2, NOW);
+        run_publish(c, 3, NOW);
+        checkpoints_close(c);
+        if (keep_best(folder, 3)) fail_msg("%s", error_text());
+        assert_int_equal(folder_count(folder, ".lease-*"), 0);
+        assert_int_equal(folder_count(folder_path(folder, "best"), "*"), BEST_FILES);
+        run_check(folder_path(folder, "best/model.ckpt-3"), 3);
+        free(folder);
+    }
+    assert_in_range(call, CALLS_MIN, CALLS_MAX);
 }
 
 /* ---- another chief ---- */
@@ -385,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(each_system_call_that_fails_leaves_the_old_checkpoint_or_the_new_one),
         IN_FOLDER(killed_in_any_system_call_the_newest_is_whole),
+        IN_FOLDER(killed_while_it_keeps_the_best_one_it_leaves_nothing_for_ever),
         IN_FOLDER(what_another_chief_makes_of_the_same_step_is_whole),
         IN_FOLDER(killed_at_any_moment_the_newest_is_whole),
         IN_FOLDER(a_disk_that_is_full_leaves_what_was_there),

@@ -262,6 +262,7 @@ static void what_dead_runs_left_is_removed_and_nothing_else(void **state)
         "part-00000-of-00001",
         "checkpoint.tempstate",
         "checkpoint.tempstate12x",
+        "model.ckpt-5.tempstate12",
         "model.ckpt-9.data-00000-of-00001",
     };
     const int count = sizeof stays / sizeof *stays;
@@ -283,6 +284,7 @@ static void what_dead_runs_left_is_removed_and_nothing_else(void **state)
     file_write(*state, "checkpoint.tempstate123", "");
     file_write(*state, "day.json.tempstate123", "");
     file_write(*state, "model.ckpt-5.index.tempstate123", "");
+    file_write(*state, "model.ckpt-5-delta-00002.index.tempstate123", "");
     file_write(*state, "model.ckpt-5.data-00000-of-00002", ""); /* renamed, but no index came */
 
     c = run_open(*state, 5, NOW);

@@ -125,7 +125,8 @@ static err read_words(const struct launcher *l, ranks_variable *variable, int64_
             return fail(ERR_INPUT, "--ranks: %s is in the environment, and %s is not",
                         l->words[RANK], l->words[word]);
         if (!ranks_number(value, is_rank ? 0 : ret[word - 1] + 1, RANKS_MAX - is_rank, &ret[word]))
-            return fail(ERR_INPUT, "%s=%.100s in the environment cannot be", l->words[word], value);
+            return fail(ERR_INPUT, "%s=%.100s in the environment cannot be right", l->words[word],
+                        value);
     }
     return OK;
 }

@@ -125,7 +125,7 @@ struct step {
 
 static err fail_variable(const char *name, const char *value)
 {
-    if (value) return fail(ERR_INPUT, "%s=%.100s in the environment cannot be", name, value);
+    if (value) return fail(ERR_INPUT, "%s=%.100s in the environment cannot be right", name, value);
     return fail(ERR_INPUT, "--slurm: %s is not in the environment: start with srun", name);
 }
 
@@ -215,6 +215,18 @@ static err reserved_port(const char *list, int place, int64_t *ret)
     return OK;
 }
 
+static err fail_few_ports(const struct step *s, const char *reserved)
+{
+    int most = 0;
+    for (int i = 0; i < s->nodes.count; i++)
+        if (s->tasks[i] > most) most = s->tasks[i];
+    return fail(
+        ERR_INPUT,
+        "SLURM_STEP_RESV_PORTS=%.100s: a node has %d tasks, each of which needs a port: start "
+        "with srun --resv-ports=%d",
+        reserved, most, most);
+}
+
 static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
 {
     const char *reserved = s->variable("SLURM_STEP_RESV_PORTS");
@@ -223,7 +235,7 @@ static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
         *ret = base + place;
     } else if (reserved) {
         TRY(reserved_port(reserved, place, ret));
-        if (!*ret) return fail_variable("SLURM_STEP_RESV_PORTS", reserved);
+        if (!*ret) return fail_few_ports(s, reserved);
     } else {
         TRY(read_count(s, "SLURM_JOB_ID", 0, INT64_MAX, &job));
         if (s->variable("SLURM_STEP_ID")) TRY(read_count(s, "SLURM_STEP_ID", 0, INT64_MAX, &step));

@@ -83,7 +83,7 @@ class Slurm(program.FolderCase):
 
     def environment(self):
         return program.environment({"SLURM_CONF": str(self.folder / "slurm.conf"),
-                                    "PATH": os.environ["PATH"]})
+                                    "PATH": f"{self.folder}:{os.environ['PATH']}"})
 
     def ran(self, *words):
         return subprocess.run([find(words[0]), *words[1:]], cwd=self.folder, check=False, text=True,
@@ -116,13 +116,40 @@ class Slurm(program.FolderCase):
 
     def test_a_step_of_slurm_is_a_cluster(self):
         self.start_slurm()
-        for more in ([], ["--resv-ports"], ["-m", "cyclic"]):
+        for more in ([], ["--resv-ports=4"], ["-m", "cyclic"]):
             with self.subTest(more):
                 done = self.ran("srun", "-n", "4", "--overcommit", *more, *self.words)
                 self.assertEqual(done.returncode, 0, done.stdout + self.logs())
                 for name in ("ps/0", "ps/1", "worker/0", "worker/1"):
                     self.assertIn(f" {name}: ", done.stdout)
                 self.check_result()
+
+    def test_a_job_of_the_page_is_queued_again_until_it_is_done(self):
+        self.start_slurm()
+        (self.folder / "dtrain").symlink_to(os.path.abspath(program.BINARY))
+        endless = program.changed(SPEC, {"train.last_step": 10**9})
+        (self.folder / "spec.json").write_text(json.dumps(endless))
+        told = self.ran("sbatch", "--nodes=1", "--ntasks=4", "--cpus-per-task=1", "--overcommit",
+                        str(program.ROOT / "examples" / "deploy" / "dtrain.sbatch"), "spec.json").stdout
+        job = told.split()[-1]
+        output = self.folder / f"slurm-{job}.out"
+
+        def has_said(words):
+            return output.exists() and words in output.read_text()
+
+        def logs():
+            return told + self.logs() + (output.read_text() if output.exists() else "")
+
+        program.wait_until(lambda: has_said("step 1 of "), logs)
+        self.ran("scancel", "--signal=TERM", job)  # as --signal=TERM@120 has it, of the steps alone
+        program.wait_until(lambda: job in self.ran("squeue", "--noheader", "--states=PENDING").stdout, logs)
+        ended = program.changed(SPEC, {"train.last_step": STEPS})
+        (self.folder / "spec.json").write_text(json.dumps(ended))
+        self.ran("scontrol", "update", f"JobId={job}", "StartTime=now")  # Slurm would wait for minutes
+        program.wait_until(lambda: has_said("begins from") and not self.ran("squeue", "--noheader").stdout, logs)
+        self.assertIn("worker/0: stopped by SIGTERM (exit code 143)", output.read_text())
+        self.assertIn(" JobState=COMPLETED ", self.ran("scontrol", "show", "job", job).stdout, logs())
+        self.assertEqual(list(self.folder.glob(".dtrain-*.key")), [])
 
 
 if __name__ == "__main__":

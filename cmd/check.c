@@ -328,6 +328,21 @@ static void print_folder(const char *directory)
         printf("checkpoints: %s\n", path_shown(directory, shown));
 }
 
+/* Of schedules: the rates of the first and of the last step. A decay in steps that was chosen for
+ * one worker is half done when two end. */
+static void print_rates(const struct optimizers *list, int64_t last_step)
+{
+    for (int i = 0; i < list->count; i++) {
+        const struct schedule_spec *schedule = optimizer_learning_rate(&list->at[i]);
+        const double first = schedule_rate(schedule, 0);
+        const double last = schedule_rate(schedule, last_step - 1);
+        if (first == last) continue;
+        printf("learning rate%s%s: %.3g at the first step, %.3g at the last\n",
+               list->count > 1 ? " of " : "",
+               list->count > 1 ? optimizer_of(&list->at[i])->object.name : "", first, last);
+    }
+}
+
 static void print_steps(const struct check *check)
 {
     const struct spec *spec = &check->planned.run.spec;
@@ -340,6 +355,7 @@ static void print_steps(const struct check *check)
            (double)rows / (double)(gradients * spec->data.batch_size),
            (long long)spec_last_step(spec, rows, check->planned.workers));
     if (!rows) printf("data: followed, there are no epochs\n");
+    print_rates(&spec->optimizers, spec_last_step(spec, rows, check->planned.workers));
     print_folder(spec->train.checkpoint.dir);
     if (spec_is_in_graph(spec) && check->planned.workers > 1)
         printf("data: worker 0 reads them for all %d workers, up to %lld batches ahead\n",

@@ -427,6 +427,19 @@ class CommandLine(CommandCase):
                       words)
         self.assertEqual(words.splitlines()[-1], "ok")
 
+    def test_check_says_where_a_decay_ends(self):
+        """A decay in steps that is right for one worker is half done with two; one in epochs is not."""
+        def rates(workers, decay):
+            schedule = '{"type": "polynomial_decay", "learning_rate": 0.5, "end_learning_rate": 0, %s}' % decay
+            ended = self.run_dtrain("check", f"--local_workers={workers}", "--local_ps=1", "--set",
+                                    f"optimizer.learning_rate={schedule}", "--set", "train.mode=sync", "--set",
+                                    "train.num_steps=null", "--set", "train.epochs=2", "spec.json")
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+            return [line for line in ended.stdout.splitlines() if line.startswith("learning rate")]
+        self.assertEqual(rates(1, '"decay_steps": 40'), ["learning rate: 0.5 at the first step, 0.0125 at the last"])
+        self.assertEqual(rates(2, '"decay_steps": 40'), ["learning rate: 0.5 at the first step, 0.263 at the last"])
+        self.assertEqual(rates(2, '"decay_epochs": 2'), ["learning rate: 0.5 at the first step, 0.025 at the last"])
+
     def test_check_draws_the_model(self):
         with open(os.path.join(self.folder, "two.json"), "w", encoding="utf-8") as file:
             model = [{"op": "flatten"}, {"op": "dense", "name": "ab", "units": 10},

@@ -18,6 +18,18 @@ int row_reader_cell(const struct row_reader *reader, const char *name)
     return text_find(reader->cell_names, reader->cell_count, name);
 }
 
+err row_reader_fail_cell(const struct row_reader *reader, const char *name)
+{
+    const struct suggestion near = suggest_or_list(name, reader->cell_names, reader->cell_count);
+    if (!reader->nested)
+        return fail(ERR_INPUT, "%s has no cell \"%.64s\"%s", reader->name, name, near.text);
+    return fail(
+        ERR_INPUT,
+        "%s has no cell \"%.64s\"%s; \"%.64s\" holds others, which are none: bring them up, as "
+        "jq -c '. + .user | del(.user)' does those of \"user\"",
+        reader->name, name, near.text, reader->nested);
+}
+
 /* strtod also takes hexadecimal, "inf" and leading blanks, and stops at a NUL: all kept out. */
 bool cell_number(const struct cell *cell, double *ret)
 {

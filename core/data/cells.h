@@ -48,9 +48,10 @@ struct row_reader {
     const char *numbered;          /* "line", "row": what a row's number counts */
     const char *const *cell_names; /* [cell_count]; borrowed */
     int cell_count;
-    int label_cell; /* the cell that the label is made of; -1: none */
-    int64_t rows;   /* how many will come, where that is known before; else 0 */
-    int64_t passed; /* how many are passed over in front of the first that comes */
+    const char *nested; /* an object or the like of a row, which is no cell; NULL: none was seen */
+    int label_cell;     /* the cell that the label is made of; -1: none */
+    int64_t rows;       /* how many will come, where that is known before; else 0 */
+    int64_t passed;     /* how many are passed over in front of the first that comes */
     enum dtype label_dtype;
     const char *positive; /* the word of the labels that counts as 1; NULL: none does */
     bool may_lack_any;  /* rows, or whole files, any of the cells: the source has "missing" words */
@@ -87,6 +88,8 @@ struct row_calls {
 
 /* Which cell has the name; -1: none. */
 int row_reader_cell(const struct row_reader *, const char *name);
+/* ERR_INPUT: there is none, and what there is. */
+err row_reader_fail_cell(const struct row_reader *, const char *name);
 
 /* All of the cell is one finite number in decimal. */
 bool cell_number(const struct cell *, double *ret);

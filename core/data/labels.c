@@ -100,8 +100,7 @@ static err open(struct column_maker *m, const struct column_context *context)
     m->awaits_word = label->positive != NULL;
     m->cell = context->format->without_labels ? -1 : row_reader_cell(reader, cell);
     if (m->cell < 0 && !context->format->without_labels)
-        return fail(ERR_INPUT, "cell: %s has no cell \"%s\"%s", reader->name, cell,
-                    suggest_or_list(cell, reader->cell_names, reader->cell_count).text);
+        return fail_prefix(row_reader_fail_cell(reader, cell), "cell");
     return m->cell < 0 ? OK : column_check_cell(reader, cell, m->cell);
 }
 

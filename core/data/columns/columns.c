@@ -143,12 +143,8 @@ static err check_source(struct column_maker *m, const struct row_reader *reader)
     const struct column_source *source = m->attributes;
     const char *cell = source->cell ? source->cell : m->name;
     m->cell = row_reader_cell(reader, cell);
-    if (m->cell < 0) {
-        const struct suggestion near =
-            suggest_or_list(cell, reader->cell_names, reader->cell_count);
-        return fail(ERR_INPUT, "source: %s has no cell \"%s\"%s", reader->name, cell, near.text);
-    }
-    const err e = column_check_cell(reader, cell, m->cell);
+    const err e =
+        m->cell < 0 ? row_reader_fail_cell(reader, cell) : column_check_cell(reader, cell, m->cell);
     if (e) return fail_prefix(e, "source");
     if (source->separator) TRY(separator_check(source->separator));
     return OK;

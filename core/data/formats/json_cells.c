@@ -224,10 +224,21 @@ static err read_member(struct json_cells *m, struct cell *cell, const struct jso
     return OK;
 }
 
+/* An object, or a list of objects or lists */
+static bool is_nested(const json_t *value)
+{
+    const json_t *first = json_is_array(value) ? json_array_get(value, 0) : value;
+    return json_is_object(first) || (first != value && json_is_array(first));
+}
+
 err json_cells_put(struct json_cells *m, const char *name, const struct json_value *value,
                    bool *ret_is_wanted)
 {
     struct cell *cell;
+    bool is_passed = false;
+    *ret_is_wanted = false;
+    if (is_nested(value->json)) TRY(named_cells_pass(&m->named, name, &is_passed));
+    if (is_passed) return OK;
     TRY(named_cells_find(&m->named, name, strlen(name), &cell));
     *ret_is_wanted = cell != NULL;
     const err e = cell ? read_member(m, cell, value) : OK;

@@ -58,9 +58,11 @@ static err make_room(struct named_cells *c)
     if (lengths) c->lengths = lengths;
     struct cell *cells = realloc(c->cells, (size_t)capacity * sizeof *cells);
     if (cells) c->cells = cells;
+    bool *is_nested = realloc(c->is_nested, (size_t)capacity * sizeof *is_nested);
+    if (is_nested) c->is_nested = is_nested;
     int *sorted = realloc(c->sorted, (size_t)capacity * sizeof *sorted);
     if (sorted) c->sorted = sorted;
-    if (!names || !lengths || !cells || !sorted) return no_memory();
+    if (!names || !lengths || !cells || !is_nested || !sorted) return no_memory();
     c->capacity = capacity;
     return OK;
 }
@@ -78,6 +80,7 @@ static err add_name(struct named_cells *c, const char *name, size_t length)
     c->names[c->count] = copy;
     c->lengths[c->count] = length;
     c->cells[c->count] = (struct cell){0};
+    c->is_nested[c->count] = false;
     c->sorted[place] = c->count++;
     return OK;
 }
@@ -118,11 +121,13 @@ err named_cells_open(struct named_cells *c, const struct named_attributes *a,
     c->missing = &a->missing;
     TRY(add_names(c, given));
     TRY(add_optional(c, a, context));
+    c->given = c->count;
     if (context->without_labels || a->label_form.labels.count > 0) return OK;
     if (!a->label) return fail(ERR_INPUT, "expected \"label\" or \"labels\", got none");
     const size_t length = strlen(a->label);
-    if (index_of(c, a->label, length) >= 0) return OK;
-    return add_name(c, a->label, length);
+    if (index_of(c, a->label, length) < 0) TRY(add_name(c, a->label, length));
+    c->given = c->count;
+    return OK;
 }
 
 void named_cells_close(struct named_cells *c)
@@ -131,8 +136,10 @@ void named_cells_close(struct named_cells *c)
     free(c->names);
     free(c->lengths);
     free(c->cells);
+    free(c->is_nested);
     free(c->sorted);
     free(c->wanted);
+    free(c->nested);
     free(c->ids);
     free(c->numbers);
     free(c->words);
@@ -172,6 +179,51 @@ err named_cells_find(struct named_cells *c, const char *name, size_t length, str
     c->expected = cell + 1;
     *ret = &c->cells[cell];
     **ret = (struct cell){0};
+    return OK;
+}
+
+err named_cells_pass(struct named_cells *c, const char *name, bool *ret)
+{
+    int cell = index_of(c, name, strlen(name));
+    *ret = c->is_looking && (cell < 0 || cell >= c->given);
+    if (!*ret) return OK;
+    if (cell < 0) {
+        TRY(add_name(c, name, strlen(name)));
+        cell = c->count - 1;
+    }
+    c->is_nested[cell] = true;
+    return OK;
+}
+
+/* Of those that are kept: where they go; of others -1. */
+static int settle_names(struct named_cells *c, int *ret_places)
+{
+    int kept = 0;
+    for (int i = 0; i < c->count; i++) {
+        char *name = c->names[i];
+        ret_places[i] = c->is_nested[i] ? -1 : kept;
+        if (!c->is_nested[i]) {
+            c->names[kept] = name;
+            c->lengths[kept++] = c->lengths[i];
+        } else if (c->nested) {
+            free(name);
+        } else {
+            c->nested = name;
+        }
+    }
+    return kept;
+}
+
+err named_cells_looked(struct named_cells *c)
+{
+    int *places = malloc(((size_t)c->count + 1) * sizeof *places), *to = c->sorted;
+    if (!places) return no_memory();
+    const int kept = settle_names(c, places);
+    for (int i = 0; i < c->count; i++)
+        if (places[c->sorted[i]] >= 0) *to++ = places[c->sorted[i]];
+    free(places);
+    c->count = kept;
+    c->is_looking = false;
     return OK;
 }
 
@@ -260,6 +312,7 @@ void named_cells_describe(struct named_cells *c, const struct named_attributes *
     c->label = a->label ? index_of(c, a->label, strlen(a->label)) : -1;
     reader->cell_names = (const char *const *)c->names;
     reader->cell_count = c->count;
+    reader->nested = c->nested;
     reader->label_cell = c->label;
     reader->may_lack_any = a->missing.count > 0;
     reader->label_dtype = label_dtype(&a->label_form);

@@ -51,7 +51,10 @@ struct named_cells {
     char **names;
     size_t *lengths;    /* [count] of the names */
     struct cell *cells; /* as many; of one row */
+    bool *is_nested;    /* as many; when looking: holds others in some row, and is no cell */
+    char *nested;       /* one such name that was seen; NULL: none */
     int count, capacity;
+    int given;   /* names that the spec says or that were in the files before */
     int *sorted; /* [count] indices, by name */
     struct label_seen seen;
     const struct strings *missing; /* words that count as none */
@@ -82,6 +85,11 @@ int named_cells_wanted(const struct named_cells *, const char *name, size_t leng
 err named_cells_clear(struct named_cells *, size_t values);
 /* NULL: nobody wants it. ERR_INPUT: more than NAMED_CELLS_MAX. */
 err named_cells_find(struct named_cells *, const char *name, size_t length, struct cell **ret);
+/* Of a value that holds others; *ret: whoever looks passes over it, as nobody has said that it is a
+ * cell. ERR_INPUT as above. */
+err named_cells_pass(struct named_cells *, const char *name, bool *ret);
+/* What is to be known of names is known. ERR_MEMORY. */
+err named_cells_looked(struct named_cells *);
 void named_cells_add_id(struct named_cells *, struct cell *, int64_t);
 void named_cells_add_number(struct named_cells *, struct cell *, double);
 void named_cells_add_word(struct named_cells *, struct cell *, const char *, size_t length);

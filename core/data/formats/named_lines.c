@@ -82,7 +82,7 @@ static err look(struct named_lines *s, const struct format_context *context, str
         looked_note(ret, e, found);
     }
     close_file(s);
-    s->cells->is_looking = false;
+    TRY(named_cells_looked(s->cells));
     return open_file(s, context);
 }
 

@@ -24,9 +24,7 @@ static err find_cells(struct beside *b)
     for (int i = 0; i < b->names->count; i++) {
         const char *name = b->names->at[i];
         b->cells[i] = row_reader_cell(r, name);
-        if (b->cells[i] >= 0) continue;
-        const struct suggestion near = suggest_or_list(name, r->cell_names, r->cell_count);
-        return fail(ERR_INPUT, "%s: no cell \"%.64s\"%s", r->name, name, near.text);
+        if (b->cells[i] < 0) return row_reader_fail_cell(r, name);
     }
     return OK;
 }

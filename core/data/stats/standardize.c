@@ -92,8 +92,7 @@ static err find_cell(struct measured *column, const struct row_reader *reader)
     const char *cell = column->plain.source.cell ? column->plain.source.cell : maker->name;
     maker->cell = row_reader_cell(reader, cell);
     if (maker->cell >= 0) return column_check_cell(reader, cell, maker->cell);
-    return fail(ERR_INPUT, "column \"%s\": %s has no cell \"%s\"%s", maker->name, reader->name,
-                cell, suggest_or_list(cell, reader->cell_names, reader->cell_count).text);
+    return fail_prefix(row_reader_fail_cell(reader, cell), "column \"%s\"", maker->name);
 }
 
 /* A row of which any column cannot be made is none of the training data's. */

@@ -305,7 +305,7 @@ class Data(Predict):
 
     def test_cells_that_cannot_stand_beside_are_refused(self):
         self.assertRegex(self.refuse("--out=o.csv", "--with=aa"),
-                         r'--with: \S*table.csv: no cell "aa"')
+                         r'--with: \S*table.csv has no cell "aa"')
         for name in ("row", "class", "probability_0"):
             self.assertIn("another value of a row has this name",
                           self.refuse("--out=o.csv", f"--with={name}"))

@@ -155,11 +155,30 @@ static void what_is_no_row_is_named(void **state)
         write_lines(text);
         assert_refused(SOURCE("", X), bad[i].told, NULL);
     }
-    write_lines("{'x': 1, 'y': 0, 'user': {'id': 7}}\n");
-    assert_refused(SOURCE("", X), "\"user\"", "got an object", NULL);
-    struct dataset d;
-    source_open_ok(SOURCE(", 'names': ['x']", X), &d);
-    dataset_close(&d);
+}
+
+/* Logs of requests are such rows: who reads nothing of an object need not know of it. */
+static void what_holds_others_is_no_cell(void **state)
+{
+    static const char *const nested[] = {"{}", "{'id': {'a': 7}}", "[{'id': 7}, {}]", "[[1], [2]]"};
+    for (size_t i = 0; i < sizeof nested / sizeof *nested; i++) {
+        char text[256];
+        struct dataset d;
+        snprintf(text, sizeof text,
+                 "{'user': %s, 'x': 1, 'y': 0}\n{'x': 2, 'y': 1, 'user': null}\n", nested[i]);
+        write_lines(text);
+        assert_refused(SOURCE(", 'names': ['x', 'user']", X), "line 1: \"user\": expected numbers",
+                       NULL);
+        source_open_ok(SOURCE("", X), &d);
+        assert_int_equal(d.rows, 2);
+        dataset_close(&d);
+        source_open_ok(SOURCE(", 'names': ['x']", X), &d);
+        dataset_close(&d);
+        assert_refused(SOURCE("", "{'column': 'numeric', 'name': 'age', 'source': 'user.age'}"),
+                       "has no cell \"user.age\"", "\"user\" holds others, which are none", NULL);
+        assert_refused(SOURCE("", "{'column': 'numeric', 'name': 'user', 'default': 0}"),
+                       "line 1: \"user\": expected numbers", NULL);
+    }
 }
 
 static void lines_have_a_limit(void **state)
@@ -309,6 +328,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_are_one_in_any_spelling),
         cmocka_unit_test(numbers_that_are_no_ids_are_words),
         cmocka_unit_test(what_is_no_row_is_named),
+        cmocka_unit_test(what_holds_others_is_no_cell),
         cmocka_unit_test(lines_have_a_limit),
         cmocka_unit_test(no_cut_and_no_flipped_byte_crashes),
         cmocka_unit_test(slots_are_cells),

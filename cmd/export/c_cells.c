@@ -57,13 +57,30 @@ static void write_doubles(FILE *f, const char *name, int column, const struct fl
 
 /* A list that stands as such in rows, as of JSON lines, is one text here: tabs are between
  * what is read as words, which may have blanks, and blanks between all else. */
-static char separator_of(const struct cells *c, const struct column_spec *spec)
+static const char *separator_of(const struct cells *c, const struct column_spec *spec)
 {
     const struct column_source *source = spec->column.attributes;
-    const bool is_text = strcmp(c->data->eval.format.kind->object->name, "csv") == 0;
-    if (source->separator) return *source->separator;
-    if (is_text || source->max <= 1) return '\0';
-    return cells_is(spec, "hash") || cells_is(spec, "vocabulary") ? '\t' : ' ';
+    if (source->separator) return source->separator;
+    if (c->has_texts || source->max <= 1) return "";
+    return cells_is(spec, "hash") || cells_is(spec, "vocabulary") ? "\t" : " ";
+}
+
+static void write_separator(FILE *f, const struct cells *c, const struct column_spec *spec)
+{
+    fputs(".separator = ", f);
+    write_text(f, spec ? separator_of(c, spec) : "");
+}
+
+void c_write_missing(FILE *f, const struct cells *c)
+{
+    fputs("/* Words that stand for no value, of a cell or of each word in it */\n"
+          "static const char *const missing_words[] = {",
+          f);
+    for (int i = 0; i < c->missing.count; i++) {
+        write_text(f, c->missing.at[i]);
+        fputs(", ", f);
+    }
+    fprintf(f, "0};\nenum { CELLS_ARE_MISSING = %d };\n", c->has_texts);
 }
 
 static void write_common(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
@@ -71,9 +88,10 @@ static void write_common(FILE *f, const struct cells *c, const struct column_spe
     const struct column_source *source = spec->column.attributes;
     const char *kind = cells_is(spec, "ids") ? "list" : cells_kind(spec);
     fprintf(f,
-            "static const struct column column%d = {.id = %s_id, .separator = %d, .max = %" PRId64
-            ", .truncate = %d",
-            column, kind, separator_of(c, spec), source->max, source->truncate);
+            "static const struct column column%d = {.id = %s_id, .max = %" PRId64
+            ", .truncate = %d, ",
+            column, kind, source->max, source->truncate);
+    write_separator(f, c, spec);
 }
 
 /* Of a kind that makes ids of one cell. */
@@ -109,16 +127,17 @@ static void write_numeric(FILE *f, const struct cells *c, const struct column_sp
     if (a->standardize) write_doubles(f, "mean", column, &a->mean);
     if (a->standardize) write_doubles(f, "deviation", column, &a->deviation);
     fprintf(f,
-            "static const struct numbers column%d = {.separator = %d, .max = %" PRId64
+            "static const struct numbers column%d = {.max = %" PRId64
             ", .truncate = %d, .log1p = %d,\n    .has_min = %d, .min = %.17g, .has_default = %d, "
             ".fallback = %.17g, .has_padding = %d, .padding = %.17g, .scale = %.17g, .offset = "
             "%.17g,\n    .last_scale = %.17g, "
             ".last_offset = %.17g",
-            column, separator_of(c, spec), a->source.max, a->source.truncate, a->log1p,
-            json_is_number(a->min), json_number_value(a->min), has_default, fallback,
-            json_is_number(a->padding), json_number_value(a->padding), a->scale, a->offset,
-            c->data->scale, offset);
+            column, a->source.max, a->source.truncate, a->log1p, json_is_number(a->min),
+            json_number_value(a->min), has_default, fallback, json_is_number(a->padding),
+            json_number_value(a->padding), a->scale, a->offset, c->data->scale, offset);
     if (a->standardize) fprintf(f, ", .mean = mean%d, .deviation = deviation%d", column, column);
+    fputs(", ", f);
+    write_separator(f, c, spec);
     fputs("};\n", f);
 }
 
@@ -131,7 +150,8 @@ static void write_date(FILE *f, const struct cells *c, const struct column_spec 
     const int time = date_is_in_milliseconds(a) ? 2 : 1;
     if (a->part == DATE_SECONDS) {
         fprintf(f,
-                "static const struct numbers column%d = {.max = 1, .truncate = %d, .time = %d, "
+                "static const struct numbers column%d = {.separator = \"\", .max = 1, .truncate = "
+                "%d, .time = %d, "
                 ".has_default = %d,\n    .fallback = %.17g, .scale = %.17g, .offset = %.17g, "
                 ".last_scale = %.17g, .last_offset = %.17g};\n",
                 column, a->source.truncate, time, has_default, fallback, a->scale, a->offset,
@@ -153,9 +173,11 @@ static void write_cross(FILE *f, const struct cells *c, const struct column_spec
         const struct column_spec *key = of < 0 ? NULL : cells_column(c, of);
         const struct column_source *source = key ? key->column.attributes : NULL;
         fprintf(f,
-                "static const struct column key%d_%d = {.id = word_id, .separator = %d, .max = "
-                "%" PRId64 ", .stand_in = -1};\n",
-                column, i, key ? separator_of(c, key) : 0, key ? source->max : 1);
+                "static const struct column key%d_%d = {.id = word_id, .max = %" PRId64
+                ", .stand_in = -1, ",
+                column, i, key ? source->max : 1);
+        write_separator(f, c, key);
+        fputs("};\n", f);
     }
     fprintf(f, "static const struct key keys%d[] = {", column);
     for (int i = 0; i < keys->count; i++) {

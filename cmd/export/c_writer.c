@@ -384,6 +384,7 @@ err c_write_source(FILE *f, const struct c_model *m)
         fputs("#include <errno.h>\n#include <fcntl.h>\n#include <sys/mman.h>\n"
               "#include <sys/stat.h>\n#include <unistd.h>\n",
               f);
+    c_write_missing(f, m->cells);
     fprintf(f, "%s\n#include \"%s.h\"\n", c_runtime, name);
     write_constants(f, m);
     write_inputs(f, p);

@@ -26,7 +26,9 @@ struct c_model {
 };
 void c_write_header(FILE *, const struct c_model *);
 err c_write_source(FILE *, const struct c_model *);
-/* What makes the inputs of the program of the cells of a row: c_cells.c */
+/* c_cells.c: what makes the inputs of the program of the cells of a row; in front of the runtime,
+ * the words that it takes for none */
+void c_write_missing(FILE *, const struct cells *);
 err c_write_cells(FILE *, const char *name, const struct program *, const struct cells *);
 
 #endif

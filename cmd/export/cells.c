@@ -83,6 +83,22 @@ bool cells_crosses_words(const struct cells *c, const char *key)
 
 /* ---- what is listed ---- */
 
+/* Of CSV beside columns "missing" is a list that any JSON could be. */
+struct strings cells_missing(const struct source_spec *source, struct arena *arena)
+{
+    const struct format *format = source->format.kind->descriptor;
+    const void *of = source->format.attributes;
+    const struct strings *words = fields_find(&format->object, of, "missing", FIELD_STRINGS);
+    json_t *const *list = fields_find(&format->object, of, "missing", FIELD_JSON);
+    struct strings ret = {0};
+    if (words) return *words;
+    if (!list || !json_is_array(*list)) return ret;
+    ret.at = arena_array(arena, json_array_size(*list), sizeof *ret.at);
+    for (size_t i = 0; i < json_array_size(*list); i++)
+        ret.at[ret.count++] = json_string_value(json_array_get(*list, i));
+    return ret;
+}
+
 err cells_words(const struct cells *c, const struct column_spec *spec, struct strings *ret)
 {
     const char *const *file = cells_attribute(spec, "file");
@@ -220,6 +236,8 @@ err cells_open(struct cells *c, const struct spec *spec, struct arena *arena)
                                          .later_columns = c->columns,
                                          .without_labels = true};
     if (!c->columns->count) return OK;
+    c->has_texts = strcmp(spec->data.eval.format.kind->object->name, "csv") == 0;
+    c->missing = cells_missing(&spec->data.eval, arena);
     return read_names(c, spec);
 }
 

@@ -14,6 +14,8 @@ struct cells {
     const struct data_spec *data;
     const struct objects *columns;  /* of struct column_spec; none: numbers are stored */
     struct strings reader;          /* all names of the rows' cells */
+    struct strings missing;         /* words that stand for no value */
+    bool has_texts;                 /* a cell is the text that stands in a file of CSV */
     const char *names[CELLS_MAX];   /* that columns read */
     const char *members[CELLS_MAX]; /* as C calls them */
     struct shape pixels[CELLS_MAX]; /* [y, x, channel] of an image that is called as its column */
@@ -43,6 +45,8 @@ int64_t cells_stand_in(const struct column_spec *); /* the id of a row without a
 const void *cells_attribute(const struct column_spec *, const char *name);
 /* The same of "buckets" or "rows", below which ids are; ANY_ID: any may be. */
 int64_t cells_limit(const struct column_spec *, const char *name);
+/* Words of the source that stand for no value, in the arena */
+struct strings cells_missing(const struct source_spec *, struct arena *);
 /* Words of a vocabulary, [count] in the arena; boundaries. */
 err cells_words(const struct cells *, const struct column_spec *, struct strings *ret);
 err cells_boundaries(const struct cells *, const struct column_spec *, struct floats *ret);

@@ -16,15 +16,9 @@ static const struct column_source *source_of(const struct column_spec *spec)
     return spec->column.attributes;
 }
 
-/* Whether its cells are texts, and not lists of values */
-static bool has_texts(const struct cells *c)
-{
-    return strcmp(c->data->eval.format.kind->object->name, "csv") == 0;
-}
-
 static const char *separator_of(const struct cells *c, const struct column_spec *spec)
 {
-    return given_separator(spec, has_texts(c));
+    return given_separator(spec, c->has_texts);
 }
 
 /* ---- tables of words ---- */
@@ -67,7 +61,7 @@ err tf_cells_open(struct tf_cells *t, struct tf_graph *g, const struct cells *c)
                                                     [GIVEN_TEXT] = TF_STRING,
                                                     [GIVEN_PIXELS] = TF_UINT8};
     t->cells = c;
-    given_find(c, has_texts(c), &t->given);
+    given_find(c, c->has_texts, &t->given);
     for (int i = 0; i < c->count; i++) t->types[i] = types[t->given.types[i]];
     for (int i = 0; i < c->columns->count; i++) {
         const struct column_spec *spec = cells_column(c, i);
@@ -199,15 +193,30 @@ static struct tf_tensor is_there(struct tf_graph *g, enum tf_type type, struct t
     return tf_two(g, "Equal", TF_DOUBLE, x, x);
 }
 
+/* Empty where it is a word that stands for no value */
+static struct tf_tensor without_missing(const struct tf_cells *t, struct tf_graph *g,
+                                        struct tf_tensor words)
+{
+    const struct strings *missing = &t->cells->missing;
+    for (int i = 0; i < missing->count; i++) {
+        const struct tf_tensor is_it =
+            tf_two(g, "Equal", TF_STRING, words, text(g, missing->at[i]));
+        words = tf_select(g, TF_STRING, is_it, text(g, ""), words);
+    }
+    return words;
+}
+
 static struct values values_of(const struct tf_cells *t, struct tf_graph *g, int cell,
                                const char *separator, struct tf_tensor given)
 {
     struct values v = {.type = t->types[cell], .is_one = !separator && !t->given.is_list[cell]};
     v.at = given;
-    if (separator)
-        v.at = split(g, given, separator);
-    else if (v.type == TF_STRING)
-        v.at = stripped(g, given);
+    const bool is_text = v.type == TF_STRING, of_cells = t->cells->has_texts;
+    const bool are_missing = t->cells->missing.count && of_cells;
+    if (is_text && (!separator || are_missing)) v.at = stripped(g, given);
+    if (is_text && of_cells) v.at = without_missing(t, g, v.at);
+    if (separator) v.at = split(g, v.at, separator);
+    if (is_text && !of_cells) v.at = without_missing(t, g, v.at);
     if (v.is_one) v.at = expand(g, v.type, v.at, 1);
     v.is_there = is_there(g, v.type, v.at);
     return v;

@@ -137,14 +137,13 @@ static struct format_context context_of(const struct intake *in, const struct ob
 static err describe_cells(struct intake *in)
 {
     const struct source_spec *source = source_of(in->spec);
-    const struct strings *missing = attribute(source, "missing", FIELD_STRINGS);
     const struct objects *columns = &in->spec->data.columns;
     in->columns = labels_beside(columns, source, &in->arena);
     in->names.at = arena_array(&in->arena, (size_t)names_of(columns, NULL), sizeof *in->names.at);
     names_of(columns, &in->names);
     find_others(in);
-    in->attributes = (struct named_attributes){.names = in->names};
-    if (missing) in->attributes.missing = *missing;
+    in->attributes =
+        (struct named_attributes){.names = in->names, .missing = cells_missing(source, &in->arena)};
     in->reader = (struct row_reader){.name = "instances",
                                      .numbered = "row",
                                      .cell_names = in->names.at,

@@ -26,31 +26,41 @@ struct item item_trimmed(const char *from, const char *to)
     return (struct item){.text = from, .length = (size_t)(to - from), .weight = 1};
 }
 
-static bool next_word(struct items *items, struct item *ret)
+/* The next one between separators of a text */
+static bool next_part(struct items *items, const char *text, size_t length, struct item *ret)
 {
-    const struct cell *cell = items->cell;
-    if (!items->separator) { /* the cell is trimmed as it comes */
-        *ret = (struct item){.text = cell->text, .length = cell->length, .weight = 1};
-        return items->at++ == 0 && cell->length > 0;
-    }
-    while (items->at < cell->length) {
-        const char *from = cell->text + items->at, *end = cell->text + cell->length;
+    while (items->at < length) {
+        const char *from = text + items->at, *end = text + length;
         const size_t width = strlen(items->separator);
         const char *to = width == 1 ? memchr(from, items->separator[0], (size_t)(end - from))
                                     : memmem(from, (size_t)(end - from), items->separator, width);
         if (!to) to = end;
-        items->at = (size_t)(to - cell->text) + width;
+        items->at = (size_t)(to - text) + width;
         *ret = item_trimmed(from, to);
         if (ret->length > 0) return true;
     }
     return false;
 }
 
+static bool next_word(struct items *items, struct item *ret)
+{
+    const struct cell *cell = items->cell;
+    if (items->separator) return next_part(items, cell->text, cell->length, ret);
+    *ret = (struct item){.text = cell->text, .length = cell->length, .weight = 1};
+    return items->at++ == 0 && cell->length > 0; /* the cell is trimmed as it comes */
+}
+
+/* A word, too, may have several values between separators. */
 static bool next_of_words(struct items *items, struct item *ret)
 {
     const struct cell *cell = items->cell;
     while (items->index < cell->count) {
-        const struct cell_word *word = &cell->words[items->index++];
+        const struct cell_word *word = &cell->words[items->index];
+        const bool is_part = items->separator && next_part(items, word->text, word->length, ret);
+        if (is_part) return true;
+        items->index++;
+        items->at = 0;
+        if (items->separator) continue;
         *ret = item_trimmed(word->text, word->text + word->length);
         if (ret->length > 0) return true;
     }

@@ -201,6 +201,20 @@ class Cells(Rows):
         self.assertEqual(self.compiled(self.as_c(bad), folder="c3"),
                          ["bad cell age", "bad cell zone", "bad cell pair", "bad cell list"])
 
+    def test_words_that_stand_for_none_and_long_separators(self):
+        draw = random.Random(6)
+        rows = [[draw.choice(["clerk", "NA", "-", " NA "]), draw.choice(["", "-", "NA", "a - b", "-5 - a-b - NA", "b"]), draw.choice(["NA", "1", "-", "0.5"])]
+                for _ in range(60)]
+        (self.folder / "rows.csv").write_text("\n".join(["job,tags,age,y", *(f"{','.join(row)},{i % 2}" for i, row in enumerate(rows))]))
+        source = {"format": "csv", "file": "rows.csv", "label": "y", "missing": ["NA", "-"]}
+        columns = [{"column": "hash", "name": "job", "buckets": 50}, {"column": "hash", "name": "tags", "separator": " - ", "max": 3, "buckets": 90},
+                   {"column": "numeric", "name": "age", "default": 7}, {"column": "crossed", "name": "both", "keys": ["job", "tags"], "buckets": 99}]
+        self.train([*({"op": "embedding", "name": f"e_{name}", "inputs": [name], "dimension": 3} for name in ("job", "tags", "both")),
+                    {"op": "concat", "inputs": ["e_job", "e_tags", "e_both", "age"]}, {"op": "dense", "units": 1}],
+                   {"train": source, "eval": source, "columns": columns, "batch_size": 20})
+        as_c = ["{" + ", ".join(f".{name} = {quoted(cell)}" for name, cell in zip(("job", "tags", "age"), row)) + "}" for row in rows]
+        self.assert_rows(self.compiled(as_c), self.predicted())
+
     def write_times(self, columns, rows):
         """Of a table whose first columns are times, and a model of them"""
         (self.folder / "rows.csv").write_text("\n".join(["when,ms,y", *(f"{','.join(row)},{i % 2}" for i, row in enumerate(rows))]))
@@ -428,6 +442,24 @@ class Lists(Export):
         as_c = ["{" + ", ".join(f".{name} = {quoted(between.join(map(str, row[name])))}" for name, between in
                                 (("seen", " "), ("words", chr(9)), ("sizes", " "))) + "}" for row in rows]
         self.assert_rows(self.compiled(as_c), self.predicted())
+
+    def test_words_of_several_values(self):
+        """A separator means the same in a word of JSON as in a cell of CSV; words that stand for none are none in a list, too."""
+        draw = random.Random(8)
+        rows = [{"tags": draw.choice(["a|b", "a", ["a|b", "c"], ["NA", "c"], [], "NA"]), "ids": draw.choice(["3:0.5 4", ["3", "4"], [3, 4], ""]), "y": i % 2}
+                for i in range(60)]
+        (self.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        source = {"format": "jsonl", "file": "rows.jsonl", "label": "y", "missing": ["NA"]}
+        columns = [{"column": "hash", "name": "tags", "separator": "|", "max": 3, "buckets": 50}, {"column": "ids", "name": "ids", "rows": 9, "max": 2, "weights": True}]
+        self.train([{"op": "embedding", "name": "e1", "inputs": ["tags"], "dimension": 3, "combiner": "sum"}, {"op": "embedding", "name": "e2", "inputs": ["ids"], "dimension": 3},
+                    {"op": "concat", "inputs": ["e1", "e2"]}, {"op": "dense", "units": 1}],
+                   {"train": source, "eval": source, "columns": columns, "batch_size": 20}, optimizer={"type": "adagrad", "learning_rate": 0.5})
+        text = lambda value, between: quoted(between.join(map(str, value)) if isinstance(value, list) else value)  # noqa: E731
+        as_c = [f'{{.tags = {text(row["tags"], "|")}, .ids = {text(row["ids"], " ")}}}' for row in rows]
+        wanted = self.predicted()
+        self.assert_rows(self.compiled(as_c), wanted)
+        alike = [{json.dumps(row) for row, said in zip(rows, wanted) if said == one} for one in wanted]
+        self.assertGreater(len({frozenset(same) for same in alike}), 5)
 
 
 class Growing(Export):

@@ -766,6 +766,28 @@ class Cells(Serving):
         self.assert_refusals(server)
         self.assertEqual(server.end(), 0)
 
+    def test_cells_as_they_stand_in_a_table(self):
+        """Values of a cell between separators, and words that stand for none, are those of the spec."""
+        draw = random.Random(9)
+        rows = [[draw.choice(["x", "NA", "y"]), draw.choice(["a;b", "b", "NA", ""]), draw.choice(["3:0.5 4", "1", ""])] for _ in range(BATCH)]
+        (self.folder / "rows.csv").write_text("\n".join(["job,tags,ids,y", *(f"{','.join(row)},{i % 2}" for i, row in enumerate(rows))]))
+        source = {"format": "csv", "file": "rows.csv", "label": "y", "missing": ["NA"]}
+        columns = [{"column": "hash", "name": "job", "buckets": 50}, {"column": "hash", "name": "tags", "separator": ";", "max": 2, "buckets": 50},
+                   {"column": "ids", "name": "ids", "rows": 9, "max": 2, "weights": True}]
+        self.write_spec({"name": "cells", "data": {"train": source, "eval": source, "columns": columns, "batch_size": BATCH},
+                         "model": [*({"op": "embedding", "name": f"e_{name}", "inputs": [name], "dimension": 3} for name in ("job", "tags", "ids")),
+                                   {"op": "concat", "inputs": ["e_job", "e_tags", "e_ids"]}, {"op": "dense", "units": 1}],
+                         "loss": "sigmoid_cross_entropy", "optimizer": {"type": "adam", "learning_rate": 0.1},
+                         "train": {"last_step": 20, "checkpoint_dir": "cells"}}, "cells.json")
+        self.assertEqual(self.dtrain("cells.json").returncode, 0)
+        wanted = [{key: line[key] for key in ("class", "probability")} for line in self.predict("cells.json", "--checkpoint=cells")]
+        server = self.serve("cells.json", "--checkpoint=cells", f"--max_batch={BATCH}")
+        instances = [dict(zip(("job", "tags", "ids"), row)) for row in rows]
+        self.assertEqual(server.post("predict", {"instances": instances}, "cells"), (200, {"predictions": wanted}))
+        lists = [{**row, "tags": row["tags"].split(";"), "ids": row["ids"].split()} for row in instances]
+        self.assertEqual(server.post("predict", {"instances": lists}, "cells"), (200, {"predictions": wanted}))
+        self.assertEqual(server.end(), 0)
+
     def test_a_cell_called_b64(self):
         """An object of it alone is a row, and no value of one."""
         words = ["QUJD", "red", "green"]

@@ -357,11 +357,16 @@ static lowers *lowers_of(const char *op)
     return NULL;
 }
 
+bool program_compares_rows(const struct node_spec *node)
+{
+    return strcmp(node->op.kind->object->name, COMPARISON) == 0;
+}
+
 void program_leave_blocks(const struct node_spec *nodes, int count)
 {
     for (int i = 0; i < count; i++) {
         const struct variant *op = &nodes[i].op;
-        if (strcmp(op->kind->object->name, COMPARISON) == 0)
+        if (program_compares_rows(&nodes[i]))
             *(int64_t *)fields_at(op->kind->object, op->attributes, "block") = 0;
     }
 }

@@ -121,6 +121,8 @@ struct row_key {
 };
 void program_sort_keys(struct row_key *, int64_t count); /* ids ascending */
 
+/* Its output for a row depends on the other rows of the batch. */
+bool program_compares_rows(const struct node_spec *);
 /* Of the spec, before its graph is made for one row: of products with other rows of the batch their
  * two inputs are said, whatever the blocks are in which these are compared. */
 void program_leave_blocks(const struct node_spec *, int count);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/export/program.h"
 #include "cmd/serve/version_inside.h"
 #include "core/base/log.h"
 #include "core/base/threads/thread.h"
@@ -60,10 +61,25 @@ static err warm_up(struct version *v)
     return OK;
 }
 
+/* Which rows are computed together is chance here. */
+static err refuse_comparison(const struct spec *spec)
+{
+    const struct node_spec *nodes = spec->model.nodes.at;
+    for (int i = 0; i < spec->model.nodes.count; i++)
+        if (program_compares_rows(&nodes[i]))
+            return fail(ERR_INPUT,
+                        "%s: model[%d] (%s) compares the rows of a batch with each other, and says "
+                        "nothing of one alone: dtrain export --outputs=NODE writes either of its "
+                        "inputs, and dtrain predict --outputs=NODE what they say of rows",
+                        spec->source, i, nodes[i].op.kind->object->name);
+    return OK;
+}
+
 static err open_model(struct version *v)
 {
     struct restored_model *m = &v->model;
     TRY(restored_model_load_spec(m, &v->flags, v->options.spec));
+    TRY(refuse_comparison(&m->spec));
     if (!m->spec.data.eval.format.kind) restored_model_use_train(m);
     m->asks = describe;
     m->asks_context = v;

@@ -788,6 +788,20 @@ class Cells(Serving):
         self.assertEqual(server.post("predict", {"instances": lists}, "cells"), (200, {"predictions": wanted}))
         self.assertEqual(server.end(), 0)
 
+    def test_rows_that_are_compared_are_not_served(self):
+        source = {"format": "csv", "file": "rows.csv", "label": "y"}
+        (self.folder / "rows.csv").write_text("u,i,y\n" + "".join(f"{i % 5},{i % 3},0\n" for i in range(20)))
+        self.write_spec({"name": "pairs", "data": {"train": source, "eval": source, "batch_size": 20,
+                                                   "columns": [{"column": "identity", "name": name, "buckets": 9} for name in "ui"]},
+                         "model": [{"op": "embedding", "name": "user", "inputs": ["u"], "dimension": 3}, {"op": "embedding", "name": "item", "inputs": ["i"], "dimension": 3},
+                                   {"op": "in_batch_logits", "inputs": ["user", "item"], "ids": "i"}],
+                         "loss": "softmax_cross_entropy", "optimizer": {"type": "adam", "learning_rate": 0.1},
+                         "train": {"last_step": 2, "checkpoint_dir": "pairs"}}, "pairs.json")
+        self.assertEqual(self.dtrain("pairs.json").returncode, 0)
+        ended = self.dtrain("serve", "--checkpoint=pairs", "--port=0", "--ready_file=ready", "pairs.json")
+        self.assertEqual(ended.returncode, program.BAD_INPUT, ended.stderr)
+        self.assertIn("pairs.json: model[2] (in_batch_logits) compares the rows of a batch with each other, and says nothing of one alone: dtrain export --outputs=NODE", ended.stderr)
+
     def test_a_cell_called_b64(self):
         """An object of it alone is a row, and no value of one."""
         words = ["QUJD", "red", "green"]

@@ -1,18 +1,22 @@
-"""Every spec of examples and examples/programs, trained for three steps on a few rows made for it, exported in every
-format, and held row by row against `dtrain predict`: a C compiler, TensorFlow, onnxruntime.
+"""Every spec of examples and examples/programs, trained for three steps on a few rows made for it, served and exported in
+every format, and held row by row against `dtrain predict`: HTTP, a C compiler, TensorFlow, onnxruntime.
 
     python3 families_check.py DTRAIN [SPEC.json ...]        (numpy; tensorflow-cpu, onnx, onnxruntime)
 
-Run by hand. Prints a table: the largest difference, or the sentence by which the format is refused. Exits 1 where a
+Other specs bring the files that they name, from their folder. Run by hand. Prints a table: the largest difference, or the sentence by which the format is refused. Exits 1 where a
 difference is 1e-5 or more (of 1, or of the value where that is larger), or an export ends otherwise.
 """
 import json
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.error
+import urllib.request
 
 sys.path[:0] = [str(pathlib.Path(__file__).parents[1]), str(pathlib.Path(__file__).parents[1] / "system/tools")]
 
@@ -61,6 +65,9 @@ def make_data(path, spec, folder):
     for part in ("train", "eval"):
         source = spec["data"].get(part)
         if not source or source["format"] in ("clicks", "digits"):
+            continue
+        if EXAMPLES not in path.parents:
+            shutil.copy(path.parent / source["file"], folder)
             continue
         if source.get("file", "").startswith("adult"):
             lines = ["|1x3 header"] * source["header"] + [ADULT + (">50K" if i % 2 else "<=50K") + ("." if source["header"] else "") for i in range(ROWS)]
@@ -122,6 +129,7 @@ class Family:
             "--set", f"data.{part}.take={ROWS}" if part == "eval" else "seed=1", *self.more(spec), path.name, cwd=folder)
         source = spec["data"]["train"]
         file = source.get("file", source.get("features", "")).replace("*", "0")
+        self.file = file
         self.data_words = [f"--data={file}"] if part == "train" and file else []
         self.outputs = [name for node in comparisons(spec) for name in node["inputs"]]
         self.wanted = self.predict("wanted.npy", *(f"--outputs={name}" for name in self.outputs))
@@ -149,12 +157,15 @@ class Family:
         return self.folder / form
 
     def cells(self, names):
-        """Texts as they stand in the file"""
+        """Texts as they stand in the file, of JSON lines their values"""
         rows = [{} for _ in range(len(self.wanted))]
+        if self.data["train"]["format"] == "jsonl":
+            lines = (self.folder / self.file).read_text().splitlines()[:len(rows)]
+            return [{name: json.loads(line).get(name) for name in names} for line in lines]
         for at in range(0, len(names), 60):
             some = self.predict("cells.jsonl", *(f"--with={name}" for name in names[at:at + 60]))
             for row, more in zip(rows, some):
-                row |= more
+                row |= {name: value for name, value in more.items() if name in names}
         if self.data["train"]["format"] == "libsvm":
             for row in rows:
                 row["features"] = re.sub(r"(\d+):", lambda index: f"{int(index[1]) - 1}:", row["features"])
@@ -180,7 +191,81 @@ class Family:
             raise ValueError(f"{said.shape} for {self.wanted.shape}")
         return float(np.max(np.abs(said - self.wanted) / np.maximum(1, np.abs(self.wanted))))
 
+    # ---- HTTP ----
+
+    def serve(self):
+        """The largest difference of all forms of an answer"""
+        ready = self.folder / "ready"
+        with open(self.folder / "serve.log", "w", encoding="utf-8") as log:
+            words = ["serve", "--checkpoint=run", "--port=0", "--ready_file=ready", "--model_name=model", *self.sets, self.name]
+            with subprocess.Popen([self.dtrain, *words], cwd=self.folder, stdout=log, stderr=log) as server:
+                try:
+                    until = time.monotonic() + LIMIT_S
+                    while not ready.exists() and server.poll() is None and time.monotonic() < until:
+                        time.sleep(0.05)
+                    if not ready.exists():
+                        raise Refused((self.folder / "serve.log").read_text().strip()[-1500:])
+                    return self.answers(json.loads(ready.read_text())["http_port"])
+                finally:
+                    server.terminate()
+
+    def answers(self, port):
+        def post(verb, body):
+            asked = urllib.request.Request(f"http://127.0.0.1:{port}/v1/models/model:{verb}", json.dumps(body).encode())
+            try:
+                with urllib.request.urlopen(asked, timeout=LIMIT_S) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as why:
+                raise Refused(f"{verb}: {json.load(why)['error']}") from None
+
+        if self.data["train"]["format"] == "tfrecord":
+            raise Refused("bytes of files are sent by a test of images")
+        cells = sorted({source for column in self.columns if column["column"] != "crossed" for source in [column.get("source", column["name"])]} |
+                       {key for column in self.columns if column["column"] == "crossed" for key in column["keys"]
+                        if key not in [other["name"] for other in self.columns]})
+        rows = self.cells(cells) if self.columns else self.features().tolist()
+        said = self.numbers(post("predict", {"instances": rows})["predictions"])
+        if self.columns:
+            columnar = post("predict", {"inputs": {name: [row[name] for row in rows] for name in cells}})["outputs"]
+        else:
+            columnar = post("predict", {"inputs": rows})["outputs"]
+        if isinstance(columnar, dict):
+            columnar = [dict(zip(columnar, row)) for row in zip(*columnar.values())]
+        if not np.array_equal(self.numbers(columnar), said):
+            raise ValueError("rows and columns differ")
+        examples = rows if self.columns else [{"features": row} for row in rows]
+        for verb in ("classify", "regress"):
+            try:
+                self.hold(verb, post(verb, {"examples": examples})["results"], said)
+            except Refused as why:
+                if not re.search("has no classes|numbers of a row, not one", str(why)):
+                    raise
+        return said
+
+    @staticmethod
+    def numbers(predictions):
+        """Of each row, heads as the spec has them, without classes"""
+        def flat(value):
+            return [value] if not isinstance(value, list) else [x for one in value for x in flat(one)]
+        return np.array([[x for name, value in (row.items() if isinstance(row, dict) else [("", row)])
+                          if name.rsplit("/", 1)[-1] != "class" for x in flat(value)] for row in predictions], np.float32)
+
+    @staticmethod
+    def hold(verb, results, said):
+        """Scores of classes, of one probability that of no before it; or one of a row's numbers"""
+        for result, row in zip(results, said, strict=True):
+            got = [result] if verb == "regress" else [score for _, score in result]
+            if len(got) == 2 and abs(sum(got) - 1) < NEAR:
+                got = got[1:]
+            if not all(np.min(np.abs(row - x)) < NEAR for x in got):
+                raise ValueError(f"{verb} says {got}, predict {list(row)}")
+
     # ---- formats ----
+
+    def between(self, cell):
+        """Of the values of a list"""
+        column = next(column for column in self.columns if column.get("source", column["name"]) == cell)
+        return column.get("separator", "\t" if column["column"] in ("hash", "vocabulary") else " ")
 
     def c(self):
         folder = self.export("c", *([] if self.name == OPTIMIZED else ["--tables_beside=true"]))
@@ -189,7 +274,7 @@ class Family:
         members = re.findall(r'const char \*(\w+); /\* the text of the cell "(.*)"; empty', text)
         if members:
             rows = self.cells([cell for _, cell in members])
-            put = ", ".join("{" + ", ".join(quoted(row[cell]) for _, cell in members) + "}" for row in rows)
+            put = ", ".join("{" + ", ".join(quoted(row[cell], self.between(cell)) for _, cell in members) + "}" for row in rows)
         else:
             put = ", ".join("{{" + ", ".join(repr(float(x)) for x in row) + "}}" for row in self.features())
         is_beside = (folder / f"{name}.weights").exists()
@@ -214,6 +299,12 @@ class Family:
         said = serve(**fed)
         return np.concatenate([np.asarray(said[name]).reshape(len(self.wanted), -1) for name in sorted(said, key=self.place_of)], axis=1)
 
+    def without_missing(self, cell):
+        missing = self.data["train"].get("missing") or []
+        if isinstance(cell, list):
+            return [one for one in cell if one not in missing]
+        return "" if cell in missing else cell
+
     def onnx(self):
         import onnx  # pylint: disable=import-outside-toplevel
         import onnxruntime  # pylint: disable=import-outside-toplevel
@@ -228,7 +319,7 @@ class Family:
                 fed[given.name] = self.features().reshape([-1, *given.shape[1:]]).astype(kind)
         else:
             names = sorted({source for column in self.columns if column["column"] != "crossed" for source in [column.get("source", column["name"])]})
-            rows = self.cells(names)
+            rows = [{name: self.without_missing(cell) for name, cell in row.items()} for row in self.cells(names)]
             for given in session.get_inputs():
                 kind = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(double)": np.float64}[given.type]
                 name, _, weights = given.name.partition("/")
@@ -259,13 +350,13 @@ def each_of(column):
             for i in range(int(stretch.group(1)), int(stretch.group(2)) + 1)]
 
 
-def quoted(cell):
-    return '"' + "".join(f"\\{byte:03o}" for byte in text_of(cell).encode()) + '"'
+def quoted(cell, between=" "):
+    return '"' + "".join(f"\\{byte:03o}" for byte in text_of(cell, between).encode()) + '"'
 
 
-def text_of(cell):
+def text_of(cell, between=" "):
     if isinstance(cell, list):
-        return " ".join(str(x) for x in cell)
+        return between.join(str(x) for x in cell)
     return "" if cell is None else str(cell)
 
 
@@ -308,7 +399,7 @@ def main():
                 print(f"{path.name:36} NOT TRAINED: {why}", flush=True)
                 is_right = False
                 continue
-            for form in ("c", "saved_model", "onnx"):
+            for form in ("serve", "c", "saved_model", "onnx"):
                 text, is_fine = outcome(family, form)
                 is_right &= is_fine
                 print(f"{path.name:36} {form:12} {text}", flush=True)

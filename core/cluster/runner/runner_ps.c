@@ -509,7 +509,9 @@ static void watch_chief(struct task *t, uint64_t now_ms)
     const struct peer *peer = &t->peers[chief];
     const uint64_t since_ms = peer->is_up ? peer->came_ms : t->started_ms;
     const uint64_t limit_ms = t->options.limits.start_ms + (peer->is_up ? START_GRACE_MS : 0);
-    if (ps_role_is_set_up(t->role)) return;
+    if (ps_role_is_set_up(t->role) || peer->is_up) runner_ps_has_place(p);
+    if (ps_role_is_set_up(t->role) || t->has_ended) return;
+    if (!peer->is_up) runner_ps_look_for_place(p, now_ms - since_ms);
     if (now_ms - since_ms < limit_ms) {
         if (!log_wait_is_due(since_ms, p->noted_ms, now_ms)) return;
         p->noted_ms = now_ms;
@@ -662,6 +664,7 @@ void runner_ps_close(struct runner_ps *p)
     for (int i = 0; i < TRANSPORT_COUNT; i++)
         if (p->listening.offered[i]) listener_close(p->listening.offered[i]);
     visits_close(p->visiting.visits);
+    runner_ps_has_place(p);
     runner_ps_snapshot_close(p);
     runner_ps_trace_close(p);
     runner_ps_store_close(p);

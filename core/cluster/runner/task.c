@@ -260,8 +260,11 @@ static void resize_task(struct task *t, const struct action_resize *a)
     char text[MEMBERSHIP_TEXT_MAX];
     end_task(t, &(struct action_end){.code = EXIT_DONE, .text = ""});
     t->resizes_to = a->membership;
-    log_line(LOG_INFO, "resized to %s at step %llu", membership_text(&a->membership, text),
-             (unsigned long long)a->step);
+    membership_text(&a->membership, text);
+    if (a->step)
+        log_line(LOG_INFO, "resized to %s at step %llu", text, (unsigned long long)a->step);
+    else
+        log_line(LOG_INFO, "resized to %s", text); /* while it was away */
 }
 
 static void carry_out(struct task *t, const struct action *a)

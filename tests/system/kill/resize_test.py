@@ -112,6 +112,19 @@ class Moves(ClusterCase):
         rows = self.end(cluster, *tasks)["rows"]
         self.assertEqual(rows["twice"], 0, cluster.story())
 
+    def test_a_ps_without_a_place_by_now_ends_at_once_and_well(self):
+        """Its flags say that it takes part. Nobody would come to it, to the end of --start_timeout."""
+        cluster = self.begin("async")
+        step = self.move(cluster, "--ps=1", "--workers=2")
+        self.wait_for_step(cluster, "worker/0", step)
+        cluster.wait_until(cluster.tasks["ps/1"].has_ended, "ps/1 to end")
+        self.restart(cluster, "ps/1")
+        cluster.wait_for("ps/1", "ends: the job goes on with 2 workers, 1 ps")
+        cluster.wait_until(cluster.tasks["ps/1"].has_ended, "ps/1 to end again")
+        self.assertEqual(cluster.tasks["ps/1"].code(), 0, cluster.story())
+        self.wait_for_more(cluster, "worker/0")
+        self.end(cluster, "ps/0", "worker/0", "worker/1")
+
     def hold(self, cluster, names, signo):
         for name in names:
             cluster.tasks[name].process.send_signal(signo)

@@ -2,19 +2,19 @@
 #include "cmd/check.h"
 
 /* A box is called by its number: names may hold anything. */
-struct writer {
+struct graph_writer {
     FILE *out;
     enum graph_form form;
 };
 
 /* In quotes in both forms; what would end the text is another character. */
-static void put_name(const struct writer *w, const char *name)
+static void put_name(const struct graph_writer *w, const char *name)
 {
     for (; *name; name++) fputc(*name == '"' || *name == '\\' ? '\'' : *name, w->out);
 }
 
 /* kind: 'c' for a column, 'n' for a node, 'l' for the loss. */
-static void put_box(const struct writer *w, char kind, int number, const char *name,
+static void put_box(const struct graph_writer *w, char kind, int number, const char *name,
                     const char *detail)
 {
     const bool is_dot = w->form == GRAPH_DOT;
@@ -25,15 +25,15 @@ static void put_box(const struct writer *w, char kind, int number, const char *n
     fputs(is_dot ? "\"];\n" : "\"]\n", w->out);
 }
 
-static void put_arrow(const struct writer *w, char kind, int from, char to_kind, int to)
+static void put_arrow(const struct graph_writer *w, char kind, int from, char to_kind, int to)
 {
     fprintf(w->out, w->form == GRAPH_DOT ? "  %c%d -> %c%d;\n" : "  %c%d --> %c%d\n", kind, from,
             to_kind, to);
 }
 
 /* From whoever makes the tensor: a node, or a column of the data. */
-static void put_input(const struct writer *w, const struct graph *graph, const struct tensor *input,
-                      char to_kind, int to)
+static void put_input(const struct graph_writer *w, const struct graph *graph,
+                      const struct tensor *input, char to_kind, int to)
 {
     const int column = graph_input_of(graph, input);
     if (column >= 0) put_arrow(w, 'c', graph_input_shown(graph, column), to_kind, to);
@@ -41,7 +41,7 @@ static void put_input(const struct writer *w, const struct graph *graph, const s
         if (&graph->nodes[i].output == input) put_arrow(w, 'n', i, to_kind, to);
 }
 
-static void put_node(const struct writer *w, const struct graph *graph, int number)
+static void put_node(const struct graph_writer *w, const struct graph *graph, int number)
 {
     const struct node *node = &graph->nodes[number];
     char shape[SHAPE_TEXT_MAX], detail[SHAPE_TEXT_MAX + 64];
@@ -53,7 +53,7 @@ static void put_node(const struct writer *w, const struct graph *graph, int numb
 
 void check_print_graph(const struct graph *graph, enum graph_form form, FILE *out)
 {
-    const struct writer w = {out, form};
+    const struct graph_writer w = {out, form};
     char shape[SHAPE_TEXT_MAX];
     fputs(form == GRAPH_DOT ? "digraph model {\n  node [shape=box];\n" : "flowchart TD\n", out);
     for (int i = 0; i < graph->input_count; i++)

@@ -131,7 +131,7 @@ static void print_predict_help(FILE *out)
 /* ---- rows ---- */
 
 /* What a head says of one row, and what its numbers mean */
-struct said {
+struct head_answer {
     const char *name;         /* NULL: of the only head */
     const struct shape *node; /* NULL: a head says it */
     enum prediction predicts;
@@ -146,33 +146,35 @@ static int64_t columns_of(const struct output *o)
 }
 
 /* Of any row */
-static struct said said_always(const struct output *o)
+static struct head_answer said_always(const struct output *o)
 {
-    return (struct said){
+    return (struct head_answer){
         o->name,  o->node, o->head ? o->head->loss.loss->predicts : PREDICTS_NUMBER,
         o->words, NULL,    columns_of(o)};
 }
 
-static struct said said_of(const struct output *o, const struct predictions *batch, int64_t row)
+static struct head_answer said_of(const struct output *o, const struct predictions *batch,
+                                  int64_t row)
 {
     const struct predicted *of = o->head ? &batch->heads[o->index] : &batch->nodes[o->index];
-    struct said said = said_always(o);
+    struct head_answer said = said_always(o);
     said.row = of->at + row * of->columns;
     return said;
 }
 
-static bool has_class(const struct said *s)
+static bool has_class(const struct head_answer *s)
 {
     return prediction_has_class(s->predicts, s->columns);
 }
 
-static int64_t class_of(const struct said *s)
+static int64_t class_of(const struct head_answer *s)
 {
     return prediction_class(s->predicts, s->row, s->columns);
 }
 
 /* Its word, or its number where labels are numbers. */
-static const char *name_of(const struct said *s, int64_t class, char number[NUMBER_TEXT_BYTES])
+static const char *name_of(const struct head_answer *s, int64_t class,
+                           char number[NUMBER_TEXT_BYTES])
 {
     if (class < s->words->count) return s->words->at[class];
     whole_text(class, number);
@@ -180,13 +182,14 @@ static const char *name_of(const struct said *s, int64_t class, char number[NUMB
 }
 
 /* There is but one number, the probability of yes, which no word names. */
-static bool is_yes(const struct said *s)
+static bool is_yes(const struct head_answer *s)
 {
     return s->predicts != PREDICTS_CLASS && has_class(s) && s->words->count == 0;
 }
 
 /* Of a column: what it is the probability of; of yes, which is 1, where there is but one. */
-static const char *column_name(const struct said *s, int64_t column, char number[NUMBER_TEXT_BYTES])
+static const char *column_name(const struct head_answer *s, int64_t column,
+                               char number[NUMBER_TEXT_BYTES])
 {
     const bool is_of_yes = s->predicts != PREDICTS_CLASS && has_class(s);
     return name_of(s, is_of_yes ? 1 : column, number);
@@ -275,7 +278,8 @@ static void add_title(struct predict *p, const char *title)
 }
 
 /* "class", or "click/class" */
-static void add_title_of(struct predict *p, const struct said *s, const char *what, const char *of)
+static void add_title_of(struct predict *p, const struct head_answer *s, const char *what,
+                         const char *of)
 {
     const char *between = s->name && *what ? "/" : "";
     add_title(p, arena_format(&p->model.spec.arena, "%s%s%s%s", s->name ? s->name : "", between,
@@ -283,7 +287,7 @@ static void add_title_of(struct predict *p, const struct said *s, const char *wh
 }
 
 /* A node's: "vector_0", "vector_1" */
-static void add_node_titles(struct predict *p, const struct said *s)
+static void add_node_titles(struct predict *p, const struct head_answer *s)
 {
     char number[NUMBER_TEXT_BYTES];
     for (int64_t i = 0; i < s->columns; i++) {
@@ -292,7 +296,7 @@ static void add_node_titles(struct predict *p, const struct said *s)
     }
 }
 
-static void add_titles(struct predict *p, const struct said *s)
+static void add_titles(struct predict *p, const struct head_answer *s)
 {
     char number[NUMBER_TEXT_BYTES];
     if (s->node) {
@@ -316,7 +320,7 @@ static void write_first_line(const struct predict *p)
 }
 
 /* Nine digits bring a float back exactly. */
-static void write_said(const struct predict *p, const struct said *s)
+static void write_said(const struct predict *p, const struct head_answer *s)
 {
     char text[NUMBER_TEXT_BYTES];
     if (has_class(s)) {
@@ -344,7 +348,7 @@ static void write_csv(struct predict *p, int64_t number, const struct prediction
         write_cell(p, beside_text(p, i));
     }
     for (int i = 0; i < p->output_count; i++) {
-        const struct said said = said_of(&p->outputs[i], batch, row);
+        const struct head_answer said = said_of(&p->outputs[i], batch, row);
         write_said(p, &said);
     }
     fputc('\n', p->out);
@@ -362,7 +366,7 @@ static void write_member(FILE *out, bool is_first, const char *name)
 }
 
 /* By their words, or a list. */
-static void write_json_numbers(FILE *out, const struct said *s)
+static void write_json_numbers(FILE *out, const struct head_answer *s)
 {
     char number[NUMBER_TEXT_BYTES];
     fputc(s->words->count ? '{' : '[', out);
@@ -374,7 +378,7 @@ static void write_json_numbers(FILE *out, const struct said *s)
 }
 
 /* Lists in lists, as its shape says; a number where there is but one */
-static void write_json_node(FILE *out, const struct said *s, int axis, const float *at)
+static void write_json_node(FILE *out, const struct head_answer *s, int axis, const float *at)
 {
     if (s->columns == 1 || axis == s->node->rank) {
         json_write_number(out, *at);
@@ -389,7 +393,7 @@ static void write_json_node(FILE *out, const struct said *s, int axis, const flo
     fputc(']', out);
 }
 
-static void write_json_said(FILE *out, const struct output *o, const struct said *s)
+static void write_json_said(FILE *out, const struct output *o, const struct head_answer *s)
 {
     if (o->before_class) {
         fputs(o->before_class, out);
@@ -427,7 +431,7 @@ static void write_json(struct predict *p, int64_t number, const struct predictio
         write_json_beside(p, i);
     }
     for (int i = 0; i < p->output_count; i++) {
-        const struct said said = said_of(&p->outputs[i], batch, row);
+        const struct head_answer said = said_of(&p->outputs[i], batch, row);
         write_json_said(p->out, &p->outputs[i], &said);
     }
     fputs("}\n", p->out);
@@ -450,13 +454,13 @@ static err make_json_name(struct predict *p, const char *before, const char *nam
     return OK;
 }
 
-static const char *json_numbers(const struct said *s)
+static const char *json_numbers(const struct head_answer *s)
 {
     if (is_yes(s)) return "probability";
     return s->predicts == PREDICTS_NUMBER ? "values" : "probabilities";
 }
 
-static void add_json_titles(struct predict *p, const struct said *s)
+static void add_json_titles(struct predict *p, const struct head_answer *s)
 {
     if (s->name) {
         add_title(p, s->name);
@@ -470,7 +474,7 @@ static void add_json_titles(struct predict *p, const struct said *s)
 static err make_json_names_of(struct predict *p, struct output *o)
 {
     const char *before = ", ", *name = o->name;
-    const struct said said = said_always(o);
+    const struct head_answer said = said_always(o);
     o->behind = "";
     if (o->node) return make_json_name(p, before, name, &o->before_numbers);
     if (name) {
@@ -506,7 +510,7 @@ static void write_npy_header(const struct predict *p)
 static void write_npy(const struct predict *p, const struct predictions *batch, int64_t row)
 {
     for (int i = 0; i < p->output_count; i++) {
-        const struct said said = said_of(&p->outputs[i], batch, row);
+        const struct head_answer said = said_of(&p->outputs[i], batch, row);
         fwrite(said.row, sizeof *said.row, (size_t)said.columns, p->out);
     }
 }
@@ -733,7 +737,7 @@ static err make_titles(struct predict *p)
     add_title(p, "row");
     for (int i = 0; i < with->count; i++) add_title(p, with->at[i]);
     for (int i = 0; i < p->output_count; i++) {
-        const struct said said = said_always(&p->outputs[i]);
+        const struct head_answer said = said_always(&p->outputs[i]);
         (p->format == OUTPUT_CSV ? add_titles : add_json_titles)(p, &said);
     }
     return check_titles(p);

@@ -35,7 +35,7 @@ static err check_in(const struct written_file *out, const char *what, const char
     return e;
 }
 
-struct reading {
+struct file_reading {
     const struct written_file *out;
     const struct spec *spec;
     struct arena arena; /* of names that are found */
@@ -44,7 +44,7 @@ struct reading {
 static const char of_data[] = "is a file of the data", of_column[] = "is a file of a column";
 
 /* What is meant by a path, a pattern, a file of names */
-static err check_found(struct reading *r, const char *given)
+static err check_found(struct file_reading *r, const char *given)
 {
     const struct format_context context = {.directory = r->spec->directory, .only_here = true};
     const struct strings one = {&given, 1};
@@ -56,7 +56,7 @@ static err check_found(struct reading *r, const char *given)
 }
 
 /* One by one: of several, one may not be there. */
-static err check_given(struct reading *r, const struct strings *given)
+static err check_given(struct file_reading *r, const struct strings *given)
 {
     err e = OK;
     for (int i = 0; i < given->count && !e; i++) {
@@ -70,7 +70,7 @@ static err check_given(struct reading *r, const struct strings *given)
     return e;
 }
 
-static err check_source(struct reading *r, const struct source_spec *source)
+static err check_source(struct file_reading *r, const struct source_spec *source)
 {
     const struct kind *kind = source->format.kind;
     const char *attributes = source->format.attributes;
@@ -111,7 +111,7 @@ static err check_vocabularies(const struct written_file *out, json_t *vocabulari
 
 err output_check_data(const struct written_file *out, const struct spec *spec)
 {
-    struct reading r = {out, spec, {0}};
+    struct file_reading r = {out, spec, {0}};
     struct file_id id;
     if (path_is_url(out->path) || !file_id_find(out->path, &id)) return OK;
     err e = check_source(&r, &spec->data.train);
@@ -121,13 +121,13 @@ err output_check_data(const struct written_file *out, const struct spec *spec)
     return e ? e : check_vocabularies(out, spec->train.warm_start.vocabularies);
 }
 
-struct place {
+struct folder_place {
     char folder[PATH_MAX]; /* absolute, without links */
     char name[NAME_MAX + 1];
 };
 
 /* Where a file is, behind links, or would be. */
-static bool find_place(const char *path, struct place *ret)
+static bool find_place(const char *path, struct folder_place *ret)
 {
     char whole[PATH_MAX];
     if (strlen(path) >= sizeof whole) return false;
@@ -150,7 +150,7 @@ static bool is_in_folder(const char *checkpoint)
            file_id_find(index, &id);
 }
 
-static bool find_folder(const char *checkpoint, struct place *ret)
+static bool find_folder(const char *checkpoint, struct folder_place *ret)
 {
     struct stat found;
     if (stat(checkpoint, &found) == 0 && S_ISDIR(found.st_mode))
@@ -160,7 +160,7 @@ static bool find_folder(const char *checkpoint, struct place *ret)
 
 err output_check_folder(const struct written_file *out, const char *checkpoint)
 {
-    struct place written, kept;
+    struct folder_place written, kept;
     if (!checkpoint || path_is_url(checkpoint) || path_is_url(out->path)) return OK;
     if (!find_place(out->path, &written) || !find_folder(checkpoint, &kept)) return OK;
     const bool is_kept = strcmp(written.folder, kept.folder) == 0 && checkpoints_keep(written.name);

@@ -40,7 +40,7 @@ struct near {
     double cosine;
 };
 
-struct asked {
+struct asked_row {
     const char *name;
     int64_t id;
     float *row;    /* [width] */
@@ -54,7 +54,7 @@ struct similar {
     struct similar_flags flags;
     struct stored_table table;
     struct strings words; /* by id; none: ids are their names */
-    struct asked asked[NAMES_MAX];
+    struct asked_row asked[NAMES_MAX];
     int asked_count;
     struct arena *arena;
 };
@@ -132,7 +132,7 @@ static err take_asked(void *context, const int64_t *ids, int64_t count, const fl
     struct similar *s = context;
     const int64_t width = s->table.width;
     for (int k = 0; k < s->asked_count; k++) {
-        struct asked *a = &s->asked[k];
+        struct asked_row *a = &s->asked[k];
         for (int64_t i = 0; i < count; i++) {
             if (ids[i] != a->id) continue;
             memcpy(a->row, rows + i * width, (size_t)width * sizeof *rows);
@@ -143,7 +143,7 @@ static err take_asked(void *context, const int64_t *ids, int64_t count, const fl
     return OK;
 }
 
-static void insert(struct asked *a, int64_t most, struct near near)
+static void insert(struct asked_row *a, int64_t most, struct near near)
 {
     int64_t at = a->found;
     while (at > 0 && near.cosine > a->best[at - 1].cosine) at--;
@@ -161,7 +161,7 @@ static err take_near(void *context, const int64_t *ids, int64_t count, const flo
         const float *row = rows + i * width;
         const double length = sqrt(dot(row, row, width));
         for (int k = 0; k < s->asked_count && length > 0; k++) {
-            struct asked *a = &s->asked[k];
+            struct asked_row *a = &s->asked[k];
             if (ids[i] == a->id) continue;
             const double cosine = dot(a->row, row, width) / (a->length * length);
             if (isfinite(cosine)) insert(a, s->flags.count, (struct near){ids[i], cosine});
@@ -173,7 +173,7 @@ static err take_near(void *context, const int64_t *ids, int64_t count, const flo
 static err check_asked(const struct similar *s)
 {
     for (int k = 0; k < s->asked_count; k++) {
-        const struct asked *a = &s->asked[k];
+        const struct asked_row *a = &s->asked[k];
         if (!a->is_there)
             return fail(ERR_INPUT, "%s: it has no row of %s: rows are named by ids from 0 on",
                         s->table.name, a->name);
@@ -186,7 +186,7 @@ static err check_asked(const struct similar *s)
 static void print_all(const struct similar *s)
 {
     for (int k = 0; k < s->asked_count; k++) {
-        const struct asked *a = &s->asked[k];
+        const struct asked_row *a = &s->asked[k];
         printf("%s%s\n", k > 0 ? "\n" : "", a->name);
         for (int64_t i = 0; i < a->found; i++) {
             printf("  %.4f  ", a->best[i].cosine);
@@ -202,7 +202,7 @@ static err look_for(struct similar *s, struct bundle *bundle, const char *const 
     TRY(name_rows(s));
     s->asked_count = count - SPEC_WORDS;
     for (int k = 0; k < s->asked_count; k++) {
-        struct asked *a = &s->asked[k];
+        struct asked_row *a = &s->asked[k];
         a->name = words[k + SPEC_WORDS];
         TRY(find_id(s, a->name, &a->id));
         a->row = arena_array(s->arena, (size_t)s->table.width, sizeof *a->row);

@@ -32,7 +32,7 @@ static const char word[WORD_BYTES] = {'d', 't', 'm', 'e', 't', 'e', 'r', '1'};
 
 /* ---- who is measured ---- */
 
-struct passage {
+struct meter_passage {
     int fd;
     size_t asked; /* bytes of the question that have come */
     unsigned char question[QUESTION_BYTES];
@@ -44,7 +44,7 @@ struct meter {
     pthread_t thread;
     int listening, ends; /* ends: an eventfd that says that it is over */
     int count;
-    struct passage passages[METER_LINKS_MAX];
+    struct meter_passage passages[METER_LINKS_MAX];
     char piece[PIECE_BYTES];
 };
 
@@ -66,16 +66,16 @@ static void take_callers(struct meter *m)
         return;
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    m->passages[m->count++] = (struct passage){.fd = fd, .heard_ms = clock_ms()};
+    m->passages[m->count++] = (struct meter_passage){.fd = fd, .heard_ms = clock_ms()};
 }
 
-static bool answer(const struct passage *p)
+static bool answer(const struct meter_passage *p)
 {
     return send(p->fd, word, sizeof word, MSG_NOSIGNAL) == (ssize_t)sizeof word;
 }
 
 /* The question is whole. false: it is none. */
-static bool begin(struct passage *p)
+static bool begin(struct meter_passage *p)
 {
     uint64_t bytes;
     memcpy(&bytes, p->question + WORD_BYTES, sizeof bytes);
@@ -83,7 +83,7 @@ static bool begin(struct passage *p)
     return memcmp(p->question, word, sizeof word) == 0 && p->left <= METER_BYTES_MAX;
 }
 
-static ssize_t take(struct meter *m, struct passage *p)
+static ssize_t take(struct meter *m, struct meter_passage *p)
 {
     const bool asks = p->asked < QUESTION_BYTES;
     const size_t most = asks                    ? QUESTION_BYTES - p->asked
@@ -99,7 +99,7 @@ static ssize_t take(struct meter *m, struct passage *p)
 }
 
 /* false: it has gone, or says what none does. */
-static bool hear(struct meter *m, struct passage *p)
+static bool hear(struct meter *m, struct meter_passage *p)
 {
     const bool asks = p->asked < QUESTION_BYTES;
     const ssize_t count = take(m, p);

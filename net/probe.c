@@ -14,7 +14,7 @@
 
 enum { AT_ONCE = 256 };
 
-struct trial {
+struct probe_trial {
     struct probe *probe;
     int fd; /* -1: it is over */
     uint64_t began_ns;
@@ -26,7 +26,7 @@ static bool says_loopback(const char *host)
            !strcmp(host, "::1");
 }
 
-static void finish(struct trial *t, int why)
+static void finish(struct probe_trial *t, int why)
 {
     struct probe *p = t->probe;
     if (t->fd >= 0) close(t->fd);
@@ -36,7 +36,7 @@ static void finish(struct trial *t, int why)
     if (why) snprintf(p->text, sizeof p->text, "%s", strerror(why));
 }
 
-static void begin(struct trial *t)
+static void begin(struct probe_trial *t)
 {
     struct address a;
     struct addrinfo *found = NULL;
@@ -56,7 +56,7 @@ static void begin(struct trial *t)
     freeaddrinfo(found);
 }
 
-static void hear(struct trial *t)
+static void hear(struct probe_trial *t)
 {
     int why = 0;
     socklen_t size = sizeof why;
@@ -64,11 +64,11 @@ static void hear(struct trial *t)
     finish(t, why);
 }
 
-static void hear_all(struct trial *trials, int count, uint64_t until_ms)
+static void hear_all(struct probe_trial *trials, int count, uint64_t until_ms)
 {
     for (;;) { /* ends: until_ms */
         struct pollfd polled[AT_ONCE];
-        struct trial *of[AT_ONCE];
+        struct probe_trial *of[AT_ONCE];
         int open = 0;
         for (int i = 0; i < count; i++) {
             if (trials[i].fd < 0) continue;
@@ -85,9 +85,9 @@ static void hear_all(struct trial *trials, int count, uint64_t until_ms)
 
 static void run_some(struct probe *probes, int count, uint64_t timeout_ms)
 {
-    struct trial trials[AT_ONCE];
+    struct probe_trial trials[AT_ONCE];
     for (int i = 0; i < count; i++) {
-        trials[i] = (struct trial){.probe = &probes[i]};
+        trials[i] = (struct probe_trial){.probe = &probes[i]};
         begin(&trials[i]);
     }
     hear_all(trials, count, clock_ms() + timeout_ms);

@@ -159,9 +159,9 @@ static const struct parcel_queue *stream_outgoing(const struct link *link)
 
 /* ---- receiving ---- */
 
-enum arrival { NOTHING, SOME, ALL, END, FAILED }; /* ALL: nothing more is there at present */
+enum read_result { NOTHING, SOME, ALL, END, FAILED }; /* ALL: nothing more is there at present */
 
-static enum arrival read_some(struct stream *stream)
+static enum read_result read_some(struct stream *stream)
 {
     struct iovec pieces[PIECES_PER_READ_MAX + 1];
     const struct iovec stage = {stream->stage + stream->stage_to, STAGE_BYTES - stream->stage_to};
@@ -325,7 +325,7 @@ static err check_rest(const struct stream *stream)
                             stream->stage_to - stream->stage_from);
 }
 
-static void end_lost(struct stream *stream, enum arrival arrival)
+static void end_lost(struct stream *stream, enum read_result arrival)
 {
     const char *where = is_amid_message(stream) ? " in the middle of a message" : "";
     const int reason = errno;
@@ -343,7 +343,7 @@ static void end_lost(struct stream *stream, enum arrival arrival)
  * that was stopped has full messages left; what the peer sends meanwhile stays in its socket. */
 static bool stream_read(struct stream *stream)
 {
-    enum arrival arrival = SOME;
+    enum read_result arrival = SOME;
     int count = 0;
     const bool is_moving = loop_is_moving(stream->link.loop); /* perhaps amid a stage */
     if (is_moving && stream->in_payload && !may_next_come_amid(stream)) {

@@ -45,7 +45,7 @@ static const unsigned char cipher[2] = {0x13, 0x01};
 static const char key_label[] = "dtrain key of a job, TLS 1.3";
 
 /* Which state of a file it is. */
-struct state {
+struct file_version {
     struct timespec changed;
     ino_t identity;
     off_t bytes;
@@ -59,7 +59,7 @@ struct tls_keys {
 
     pthread_mutex_t lock;
     char *files[FILES]; /* of a certificate; NULL: a key, which stays */
-    struct state states[FILES];
+    struct file_version states[FILES];
     uint64_t looked_ms;
 };
 
@@ -459,7 +459,7 @@ static err use_certificate(SSL_CTX *context, char *const *files)
     return OK;
 }
 
-static void find_states(struct tls_keys *keys, struct state ret[FILES])
+static void find_states(struct tls_keys *keys, struct file_version ret[FILES])
 {
     struct stat found;
     memset(ret, 0, FILES * sizeof *ret);
@@ -508,7 +508,7 @@ static void renew(struct tls_keys *keys)
 /* One file after the other may be replaced: what does not fit together yet does so soon. */
 static void renew_changed(struct tls_keys *keys)
 {
-    struct state now[FILES];
+    struct file_version now[FILES];
     if (keys->has_key || clock_ms() < keys->looked_ms + LOOK_MS) return;
     keys->looked_ms = clock_ms();
     find_states(keys, now);
@@ -647,14 +647,14 @@ err tls_shake_hands(struct tls *tls, bool *ret_is_done)
 /* ---- traffic ---- */
 
 /* What of some pieces is still to be moved. */
-struct rest {
+struct unmoved_pieces {
     const struct iovec *at;
     int count;
     size_t done; /* of the first */
 };
 
 /* At most so many bytes that lie together, where they begin; 0: there are none. */
-static size_t next_bytes(struct rest *rest, size_t max, char **ret)
+static size_t next_bytes(struct unmoved_pieces *rest, size_t max, char **ret)
 {
     while (rest->count > 0 && rest->at->iov_len == rest->done) {
         rest->at++;
@@ -668,7 +668,7 @@ static size_t next_bytes(struct rest *rest, size_t max, char **ret)
 }
 
 /* The text of a record: where it lies or, of small pieces, in `record`. */
-static size_t gather(struct rest *rest, char *record, const char **ret_text)
+static size_t gather(struct unmoved_pieces *rest, char *record, const char **ret_text)
 {
     char *from = NULL;
     size_t bytes = next_bytes(rest, RECORD_BYTES, &from), all = 0;
@@ -693,7 +693,7 @@ static bool has_room(const struct tls *tls)
 /* What is encrypted counts as sent. */
 ssize_t tls_send(struct tls *tls, const struct iovec *pieces, int count)
 {
-    struct rest rest = {pieces, count, 0};
+    struct unmoved_pieces rest = {pieces, count, 0};
     char record[RECORD_BYTES];
     const char *text;
     size_t taken = 0;
@@ -730,7 +730,7 @@ static ssize_t explain_nothing(struct tls *tls)
  * again. */
 ssize_t tls_receive(struct tls *tls, const struct iovec *pieces, int count)
 {
-    struct rest rest = {pieces, count, 0};
+    struct unmoved_pieces rest = {pieces, count, 0};
     char *to;
     size_t max, bytes, got = 0;
     while ((max = next_bytes(&rest, SIZE_MAX, &to)) > 0) {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct reading {
+struct xml_reading {
     char *root;
     size_t root_size;
     struct xml_text *wanted, *at; /* at: the one that is read; NULL: none */
@@ -22,7 +22,7 @@ static const char *local_name(const char *name)
 
 static void begin_element(void *context, const char *name, const char **attributes)
 {
-    struct reading *r = context;
+    struct xml_reading *r = context;
     (void)attributes;
     if (r->depth++ == 0 && r->root) snprintf(r->root, r->root_size, "%s", local_name(name));
     if (r->at) return;
@@ -38,7 +38,7 @@ static void begin_element(void *context, const char *name, const char **attribut
 
 static void end_element(void *context, const char *name)
 {
-    struct reading *r = context;
+    struct xml_reading *r = context;
     (void)name;
     if (r->at && r->depth == r->at_depth) {
         if (r->is_too_long) r->at->to[0] = '\0';
@@ -49,7 +49,7 @@ static void end_element(void *context, const char *name)
 
 static void take_text(void *context, const char *text, int bytes)
 {
-    struct reading *r = context;
+    struct xml_reading *r = context;
     if (!r->at || r->depth != r->at_depth) return;
     r->is_too_long |= r->used + (size_t)bytes >= r->at->size;
     if (r->is_too_long) return;
@@ -60,7 +60,7 @@ static void take_text(void *context, const char *text, int bytes)
 
 void xml_read(const char *xml, size_t bytes, char *root, size_t root_size, struct xml_text *wanted)
 {
-    struct reading r = {.root = root, .root_size = root_size, .wanted = wanted};
+    struct xml_reading r = {.root = root, .root_size = root_size, .wanted = wanted};
     XML_Parser parser = XML_ParserCreate(NULL);
     if (root) root[0] = '\0';
     for (struct xml_text *text = wanted; text->element; text++) text->to[0] = '\0';

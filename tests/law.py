@@ -198,12 +198,17 @@ def check_top_folder(paths):
             yield f"{top}: only {', '.join(FOLDERS + TOP_FILES)} stand at the top"
 
 
+# Of an op, a column or a hook what its configuration gives, of a hook what it keeps, of a device its plan: one
+# meaning, in each file that registers one. A .c.in is a program of its own.
+TAGS_OF_MANY = {"attributes", "state", "conv2d_plan"}
+
+
 def check_tags(sources):
-    """A tag names one thing in all headers of the product."""
+    """A tag names one thing in the product, in headers and sources."""
     places = {}
     for source in sources:
-        if source.path.endswith(HEADERS) and not source.path.startswith("tests/"):
-            for tag in TAG.findall(source.code):
+        if source.is_code and not source.path.startswith(("tests/", "examples/")) and not source.path.endswith(".in"):
+            for tag in set(TAG.findall(source.code)) - TAGS_OF_MANY:
                 places.setdefault(tag, []).append(source.path)
     for tag, paths in sorted(places.items()):
         if len(paths) > 1:

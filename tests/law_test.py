@@ -70,7 +70,10 @@ class Law(unittest.TestCase):
         one, other = "struct part {\n    int a;\n};\n", "enum part {\n    A\n};\n"
         self.assertEqual(len(complaints({"net/a.h": one, "cmd/b.h": other})), 1)
         self.assertEqual(complaints({"net/a.h": one, "cmd/b.h": "struct part;\n"}), [])
-        self.assertEqual(complaints({"net/a.h": one, "cmd/b.c": other, "tests/b.h": other}), [])
+        self.assertEqual(len(complaints({"net/a.c": one, "cmd/b.c": other})), 1)
+        self.assertEqual(complaints({"net/a.h": one, "cmd/b.c.in": other, "tests/b.h": other}), [])
+        own = "struct attributes {\n    int a;\n};\n"
+        self.assertEqual(complaints({"core/ops/a.c": own, "core/ops/b.c": own}), [])
 
     def test_a_comment_names_what_is_there(self):
         self.assert_breaks("net/a.c", "\n/* see b.h */\n", "net/a.c:2: a comment names b.h")

@@ -4,7 +4,7 @@
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/cmd.h"
 
-struct verb {
+struct checkpoint_subcommand {
     const char *name, *arguments, *summary;
     int words, words_max;
     const struct field *flags; /* of struct checkpoint_call */
@@ -44,7 +44,7 @@ static const struct field rows_flags[] = {
     {0},
 };
 
-static const struct verb verbs[] = {
+static const struct checkpoint_subcommand verbs[] = {
     {"ls", "DIR", "list the checkpoints of a folder", 1, 1, json_flags, checkpoint_ls},
     {"show", "CKPT [NAME]", "list all tensors, or print one with its values", 1, 2, json_flags,
      checkpoint_show},
@@ -87,7 +87,7 @@ static void print_checkpoint_help(FILE *out)
 }
 
 /* A verb is most often mistyped by a letter. */
-static err find_verb(const char *name, const struct verb **ret)
+static err find_verb(const char *name, const struct checkpoint_subcommand **ret)
 {
     const char *names[VERBS];
     for (int i = 0; i < VERBS; i++) {
@@ -107,8 +107,8 @@ static err find_verb(const char *name, const struct verb **ret)
 }
 
 /* argv[0]: the verb's name. */
-static err parse(const struct verb *verb, int argc, char **argv, struct arena *arena,
-                 struct checkpoint_call *ret)
+static err parse(const struct checkpoint_subcommand *verb, int argc, char **argv,
+                 struct arena *arena, struct checkpoint_call *ret)
 {
     const struct object object = {"checkpoint", verb->summary, verb->flags, sizeof *ret};
     const char *words[CALL_WORDS_MAX] = {0};
@@ -124,7 +124,7 @@ static err parse(const struct verb *verb, int argc, char **argv, struct arena *a
 
 static err run(int argc, char **argv, struct arena *arena, int *ret_code)
 {
-    const struct verb *verb = NULL;
+    const struct checkpoint_subcommand *verb = NULL;
     struct checkpoint_call call;
     if (argc < 3) return fail(ERR_INPUT, "checkpoint: do what? See `dtrain help checkpoint`");
     TRY(find_verb(argv[2], &verb));

@@ -23,7 +23,7 @@
 
 enum { TIME_TEXT_MAX = 32, NAMES_MAX = 4 * CHECKPOINTS_MAX };
 
-struct row {
+struct checkpoint_row {
     const char *prefix;
     bool is_named;  /* by the state file */
     bool is_newest; /* of them */
@@ -35,7 +35,7 @@ struct listing {
     int name_count;
     char **named; /* prefixes, by the state file */
     int named_count;
-    struct row *rows;
+    struct checkpoint_row *rows;
     int row_count;
     bool is_damaged;
     bool json;
@@ -105,7 +105,7 @@ static bool is_named(const struct listing *l, const char *name)
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct checkpoint_row *x = a, *y = b;
     const int64_t left = checkpoint_step(x->prefix), right = checkpoint_step(y->prefix);
     if (left != right) return left < right ? -1 : 1;
     return strcmp(x->prefix, y->prefix);
@@ -115,7 +115,8 @@ static void make_rows(struct listing *l, struct arena *arena)
 {
     l->rows = arena_array(arena, (size_t)(l->name_count + l->named_count) + 1, sizeof *l->rows);
     for (int i = 0; i < l->named_count; i++)
-        l->rows[l->row_count++] = (struct row){l->named[i], true, i == l->named_count - 1};
+        l->rows[l->row_count++] =
+            (struct checkpoint_row){l->named[i], true, i == l->named_count - 1};
     for (int i = 0; i < l->name_count; i++) {
         const char *file = l->names[i];
         if (!text_ends_with(file, INDEX_ENDING)) continue;
@@ -123,7 +124,7 @@ static void make_rows(struct listing *l, struct arena *arena)
         char *name = arena_format(arena, "%.*s", length, file);
         if (file[0] == '.' || is_named(l, name)) continue;
         char *prefix = arena_format(arena, "%s/%s", l->directory, name);
-        l->rows[l->row_count++] = (struct row){prefix, false, false};
+        l->rows[l->row_count++] = (struct checkpoint_row){prefix, false, false};
     }
     qsort(l->rows, (size_t)l->row_count, sizeof *l->rows, compare_rows);
 }
@@ -182,7 +183,7 @@ static void print_leases(const struct listing *l, const char *prefix)
 }
 
 /* Opening reads the index and looks at the sizes of the data; checksums of data are for verify. */
-static void print_row(struct listing *l, const struct row *row)
+static void print_row(struct listing *l, const struct checkpoint_row *row)
 {
     char when[TIME_TEXT_MAX];
     struct bundle *bundle;
@@ -203,7 +204,7 @@ static void print_row(struct listing *l, const struct row *row)
 }
 
 /* As a row says it; the time in seconds since 1970. */
-static json_t *row_json(struct listing *l, const struct row *row)
+static json_t *row_json(struct listing *l, const struct checkpoint_row *row)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof INDEX_ENDING];
     struct file_state state;

@@ -22,7 +22,7 @@ enum {
 };
 static const uint32_t IN_ZIP64 = 0xffffffff; /* the real number stands in the zip64 field */
 
-struct member {
+struct npz_member {
     char *name; /* with .npy; owned */
     uint32_t crc;
     uint64_t bytes, offset;
@@ -30,7 +30,7 @@ struct member {
 
 struct npz {
     struct out_file out;
-    struct member *members;
+    struct npz_member *members;
     size_t count, capacity;
     uint64_t offset; /* written so far */
 };
@@ -38,12 +38,12 @@ struct npz {
 /* ---- bytes ---- */
 
 /* A record of a zip: little-endian fields, one after another. */
-struct record {
+struct zip_record {
     uint8_t at[128];
     size_t length;
 };
 
-static void put(struct record *r, uint64_t value, int bytes)
+static void put(struct zip_record *r, uint64_t value, int bytes)
 {
     for (int i = 0; i < bytes; i++) r->at[r->length++] = (uint8_t)(value >> 8 * i);
 }
@@ -105,7 +105,7 @@ struct npy_header npy_header(const struct npz_array *array)
 
 /* ---- the zip ---- */
 
-static void put_method_and_time(struct record *r)
+static void put_method_and_time(struct zip_record *r)
 {
     put(r, 0, 2); /* flags */
     put(r, 0, 2); /* stored */
@@ -113,9 +113,9 @@ static void put_method_and_time(struct record *r)
     put(r, DATE_1980, 2);
 }
 
-static err write_local(struct npz *z, const struct member *m)
+static err write_local(struct npz *z, const struct npz_member *m)
 {
-    struct record r = {.length = 0};
+    struct zip_record r = {.length = 0};
     put(&r, 0x04034b50, 4);
     put(&r, VERSION_ZIP64, 2);
     put_method_and_time(&r);
@@ -134,9 +134,9 @@ static err write_local(struct npz *z, const struct member *m)
     return write_bytes(z, r.at, r.length);
 }
 
-static err write_central(struct npz *z, const struct member *m)
+static err write_central(struct npz *z, const struct npz_member *m)
 {
-    struct record r = {.length = 0};
+    struct zip_record r = {.length = 0};
     put(&r, 0x02014b50, 4);
     put(&r, UNIX_BY_ZIP64, 2);
     put(&r, VERSION_ZIP64, 2);
@@ -165,7 +165,7 @@ static err write_central(struct npz *z, const struct member *m)
 /* The end of the archive as zip64 has it, where that is, and the old end that points nowhere. */
 static err write_end(struct npz *z, uint64_t central)
 {
-    struct record r = {.length = 0};
+    struct zip_record r = {.length = 0};
     const uint64_t end = z->offset;
     put(&r, 0x06064b50, 4);
     put(&r, 44, 8); /* bytes of this record that follow */
@@ -205,16 +205,16 @@ err npz_create(const char *path, struct npz **ret)
 }
 
 /* Named before its bytes are written, so that the end knows where it began. */
-static err new_member(struct npz *z, const char *name, struct member **ret)
+static err new_member(struct npz *z, const char *name, struct npz_member **ret)
 {
     if (z->count == z->capacity) {
         const size_t capacity = z->capacity ? 2 * z->capacity : 64;
-        struct member *members = realloc(z->members, capacity * sizeof *members);
+        struct npz_member *members = realloc(z->members, capacity * sizeof *members);
         if (!members) return fail(ERR_MEMORY, "no memory for %zu arrays", capacity);
         z->members = members;
         z->capacity = capacity;
     }
-    struct member m = {.offset = z->offset};
+    struct npz_member m = {.offset = z->offset};
     if (asprintf(&m.name, "%s.npy", name) < 0)
         return fail(ERR_MEMORY, "no memory for the name %s", name);
     z->members[z->count] = m;
@@ -226,7 +226,7 @@ static err new_member(struct npz *z, const char *name, struct member **ret)
 err npz_add(struct npz *z, const struct npz_array *array)
 {
     const struct npy_header header = npy_header(array);
-    struct member *m = NULL;
+    struct npz_member *m = NULL;
     if (strlen(array->name) > NAME_BYTES_MAX || z->count == MEMBERS_MAX)
         return fail(ERR_INPUT, "%.64s...: a name too long, or too many arrays", array->name);
     TRY(new_member(z, array->name, &m));

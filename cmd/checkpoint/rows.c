@@ -45,7 +45,7 @@ static err read_vocabulary(const char *path, struct arena *arena, struct vocabul
 
 enum form { FORM_NPY, FORM_TEXT, FORM_PROJECTOR };
 
-struct writing {
+struct rows_writing {
     const struct stored_table *table;
     enum form form;
     char separator; /* of text */
@@ -53,7 +53,7 @@ struct writing {
     struct out_file rows, ids; /* TEXT: ids stand in rows */
 };
 
-static void put_word(struct writing *w, FILE *file, const struct item *word)
+static void put_word(struct rows_writing *w, FILE *file, const struct item *word)
 {
     const bool is_quoted = w->separator == ',' && (memchr(word->text, ',', word->length) ||
                                                    memchr(word->text, '"', word->length));
@@ -65,7 +65,7 @@ static void put_word(struct writing *w, FILE *file, const struct item *word)
     if (is_quoted) putc('"', file);
 }
 
-static void put_id(struct writing *w, FILE *file, int64_t id)
+static void put_id(struct rows_writing *w, FILE *file, int64_t id)
 {
     if (id < w->vocabulary.count)
         put_word(w, file, &w->vocabulary.words[id]);
@@ -73,7 +73,7 @@ static void put_id(struct writing *w, FILE *file, int64_t id)
         fprintf(file, "%" PRId64, id);
 }
 
-static void put_line(struct writing *w, int64_t id, const float *row)
+static void put_line(struct rows_writing *w, int64_t id, const float *row)
 {
     FILE *ids = w->form == FORM_PROJECTOR ? w->ids.file : w->rows.file;
     put_id(w, ids, id);
@@ -85,7 +85,7 @@ static void put_line(struct writing *w, int64_t id, const float *row)
 
 static err take(void *context, const int64_t *ids, int64_t count, const float *rows)
 {
-    struct writing *w = context;
+    struct rows_writing *w = context;
     if (w->form == FORM_NPY) {
         fwrite(ids, sizeof *ids, (size_t)count, w->ids.file);
         fwrite(rows, sizeof *rows, (size_t)(count * w->table->width), w->rows.file);
@@ -103,14 +103,14 @@ static void put_npy_header(FILE *file, const char *type, int rank, const int64_t
     fwrite(header.at, 1, header.length, file);
 }
 
-static void begin_npy(struct writing *w)
+static void begin_npy(struct rows_writing *w)
 {
     const int64_t dim[] = {w->table->rows, w->table->width};
     put_npy_header(w->rows.file, "<f4", 2, dim);
     put_npy_header(w->ids.file, "<i8", 1, dim);
 }
 
-static void begin_text(struct writing *w)
+static void begin_text(struct rows_writing *w)
 {
     fprintf(w->rows.file, "%s", w->vocabulary.count ? "word" : "id");
     for (int64_t i = 0; i < w->table->width; i++)
@@ -139,7 +139,7 @@ static err make_run(const char *folder)
 }
 
 /* What TensorBoard looks for in a folder of its --logdir. */
-static err write_projector(const struct writing *w, const char *folder)
+static err write_projector(const struct rows_writing *w, const char *folder)
 {
     struct out_file out = {0};
     err e = open_beside(&out, folder, strlen(folder), "/projector_config.pbtxt");
@@ -158,7 +158,7 @@ static err write_projector(const struct writing *w, const char *folder)
 
 /* ---- all of it ---- */
 
-static err open_out(struct writing *w, const char *path)
+static err open_out(struct rows_writing *w, const char *path)
 {
     const size_t length = strlen(path);
     if (path_is_url(path)) return fail(ERR_INPUT, "%.64s: expected a path of this host", path);
@@ -183,7 +183,7 @@ static err open_out(struct writing *w, const char *path)
     return open_beside(&w->ids, path, length, "/metadata.tsv");
 }
 
-static err write_all(struct writing *w, const char *path)
+static err write_all(struct rows_writing *w, const char *path)
 {
     TRY(open_out(w, path));
     if (w->form == FORM_NPY) begin_npy(w);
@@ -202,7 +202,7 @@ static err write_table(struct bundle *bundle, struct newest *newest,
     const char *path = call->words[2];
     TRY(stored_table_find(bundle, call->words[1], &table));
     TRY(newest_lay_over(newest, &table));
-    struct writing *w = calloc(1, sizeof *w);
+    struct rows_writing *w = calloc(1, sizeof *w);
     if (!w) return fail(ERR_MEMORY, "no memory for the rows");
     w->table = &table;
     err e = call->vocabulary ? read_vocabulary(call->vocabulary, call->arena, &w->vocabulary) : OK;

@@ -18,7 +18,7 @@
 
 enum { RECEIVED, TAKEN, TAKEN_STEP }; /* columns of a ledger (shard.h) */
 
-struct check {
+struct verification {
     struct bundle *bundle;
     int64_t step;
     int ledgers;
@@ -28,7 +28,7 @@ struct check {
     bool json;      /* no notes: one object */
 };
 
-static err check_row(const struct check *c, const struct bundle_entry *entry, int64_t worker,
+static err check_row(const struct verification *c, const struct bundle_entry *entry, int64_t worker,
                      const int64_t row[LEDGER_COLUMNS])
 {
     const char *fault = NULL;
@@ -45,8 +45,8 @@ static err check_row(const struct check *c, const struct bundle_entry *entry, in
 }
 
 /* With the first ledger. */
-static void compare_row(const struct check *c, const struct bundle_entry *entry, int64_t worker,
-                        const int64_t row[LEDGER_COLUMNS])
+static void compare_row(const struct verification *c, const struct bundle_entry *entry,
+                        int64_t worker, const int64_t row[LEDGER_COLUMNS])
 {
     const int64_t *first = c->first + worker * LEDGER_COLUMNS;
     char shown[PATH_BYTES_MAX];
@@ -57,7 +57,7 @@ static void compare_row(const struct check *c, const struct bundle_entry *entry,
 }
 
 /* Ledgers come in the order of their ps; rows becomes the check's where it is the first. */
-static err check_rows(struct check *c, const struct bundle_entry *entry, int64_t *rows)
+static err check_rows(struct verification *c, const struct bundle_entry *entry, int64_t *rows)
 {
     const int64_t workers = entry->shape.dim[0];
     if (c->ledgers++ == 0) {
@@ -75,7 +75,7 @@ static err check_rows(struct check *c, const struct bundle_entry *entry, int64_t
     return OK;
 }
 
-static err check_ledger(struct check *c, const struct bundle_entry *entry)
+static err check_ledger(struct verification *c, const struct bundle_entry *entry)
 {
     struct elements elements;
     const char *prefix = bundle_prefix(c->bundle);
@@ -92,7 +92,7 @@ static err check_ledger(struct check *c, const struct bundle_entry *entry)
 }
 
 /* Damage first: what follows reads what was found whole. */
-static err check_all(struct check *c)
+static err check_all(struct verification *c)
 {
     TRY(bundle_verify(c->bundle));
     TRY(checkpoint_global_step(c->bundle, &c->step));
@@ -105,7 +105,7 @@ static err check_all(struct check *c)
     return OK;
 }
 
-static err print_json(const struct check *c)
+static err print_json(const struct verification *c)
 {
     return json_print(json_pack("{ss sI si sI si si}", "checkpoint", bundle_prefix(c->bundle),
                                 "step", (json_int_t)c->step, "tensors", bundle_entries(c->bundle),
@@ -113,7 +113,7 @@ static err print_json(const struct check *c)
                                 "ledgers", c->ledgers));
 }
 
-static void print(const struct check *c)
+static void print(const struct verification *c)
 {
     char shown[PATH_BYTES_MAX];
     printf("%s: ok, global step %lld, %d tensors, %lld bytes in %d %s, %d %s\n",
@@ -125,7 +125,7 @@ static void print(const struct check *c)
 
 err checkpoint_verify(const struct checkpoint_call *call, int *ret_code)
 {
-    struct check c = {.json = call->json};
+    struct verification c = {.json = call->json};
     TRY(checkpoint_open(call->words[0], &c.bundle));
     err e = check_all(&c);
     if (!e && c.json)

@@ -16,7 +16,7 @@ static const double MILLI = 1e-3, GIGABIT = 1e9 / 8;
 static const double slow = 0.5; /* of the fastest link from here */
 
 /* One of the tasks, ps first. */
-struct place {
+struct task_place {
     enum job job;
     int task;
 };
@@ -26,10 +26,11 @@ static int count_all(const struct cluster_spec *c)
     return c->hosts[JOB_PS].count + c->hosts[JOB_WORKER].count;
 }
 
-static struct place place_at(const struct cluster_spec *c, int index)
+static struct task_place place_at(const struct cluster_spec *c, int index)
 {
     const int ps = c->hosts[JOB_PS].count;
-    return index < ps ? (struct place){JOB_PS, index} : (struct place){JOB_WORKER, index - ps};
+    return index < ps ? (struct task_place){JOB_PS, index}
+                      : (struct task_place){JOB_WORKER, index - ps};
 }
 
 static int own_index(const struct cluster_spec *c)
@@ -37,7 +38,7 @@ static int own_index(const struct cluster_spec *c)
     return c->job == JOB_PS ? c->task : c->hosts[JOB_PS].count + c->task;
 }
 
-static const char *address_of(const struct cluster_spec *c, struct place p)
+static const char *address_of(const struct cluster_spec *c, struct task_place p)
 {
     return c->hosts[p.job].at[p.task];
 }
@@ -98,7 +99,7 @@ static void measure_all(struct report *r, const struct cluster_spec *c, const ch
         if (ways[i].found.bytes_s > fastest) fastest = ways[i].found.bytes_s;
     for (int i = 0; ways && i < count; i++) {
         char name[2 * TASK_NAME_MAX + 8], other[TASK_NAME_MAX];
-        const struct place p = place_at(c, i);
+        const struct task_place p = place_at(c, i);
         if (i == own_index(c)) continue;
         task_name(p.job, p.task, other);
         snprintf(name, sizeof name, "%s to %s", own, other);

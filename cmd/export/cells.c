@@ -214,7 +214,7 @@ static err read_names(struct cells *c, const struct spec *spec)
     struct bad_rows bad = {.limit = INT64_MAX, .is_quiet = true};
     struct format_context context = c->context;
     struct row_reader *reader = NULL;
-    struct parts *parts = NULL;
+    struct data_parts *parts = NULL;
     context.bad_rows = &bad;
     const err e = parts_open_rows(&spec->data.eval, &context, &parts, &reader);
     if (!e)

@@ -98,7 +98,7 @@ err lower_weights(struct lowering *l, int input, int *ret)
 
 /* ---- variables ---- */
 
-struct reading {
+struct rows_reading {
     float *rows;
     struct row_key *keys; /* NULL: ids are numbers of rows */
     int64_t width, taken;
@@ -106,7 +106,7 @@ struct reading {
 
 static err take_rows(void *context, const int64_t *ids, int64_t count, const float *rows)
 {
-    struct reading *r = context;
+    struct rows_reading *r = context;
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = r->keys ? r->taken + i : ids[i];
         if (r->keys) r->keys[at] = (struct row_key){ids[i], at};
@@ -133,7 +133,7 @@ static err leave_table(struct lowering *l, const struct param *param,
 
 /* Rows in the order of their keys */
 static int add_keyed(struct program *p, const char *name, const struct shape *shape,
-                     const struct reading *r)
+                     const struct rows_reading *r)
 {
     const size_t width = (size_t)r->width;
     struct program_value table = {
@@ -151,7 +151,7 @@ static int add_keyed(struct program *p, const char *name, const struct shape *sh
 }
 
 static err read_rows(const struct lowering *l, const struct param *param,
-                     const struct stored_table *table, struct reading *ret)
+                     const struct stored_table *table, struct rows_reading *ret)
 {
     struct arena *arena = l->program->arena;
     if (!table->rows) return lower_refuse("its table has no rows yet");
@@ -169,7 +169,7 @@ static err read_rows(const struct lowering *l, const struct param *param,
 static err read_table(struct lowering *l, const struct param *param, int *ret)
 {
     struct stored_table table;
-    struct reading reading = {0};
+    struct rows_reading reading = {0};
     TRY(program_find_table(l->program, param->name, &table));
     if (l->program->leaves_tables) return leave_table(l, param, &table, ret);
     TRY(read_rows(l, param, &table, &reading));
@@ -234,7 +234,7 @@ err lower_turned(struct lowering *l, int param, int *ret)
     const struct param *p = &l->node->param[param];
     const char *name = arena_format(l->program->arena, "%s/turned", p->name);
     struct stored_table table;
-    struct reading reading = {0};
+    struct rows_reading reading = {0};
     TRY(program_find_table(l->program, p->name, &table));
     TRY(read_rows(l, p, &table, &reading));
     float *turned =

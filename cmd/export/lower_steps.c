@@ -8,7 +8,7 @@ enum { OUTPUT_LAST = 1, STATE_CARRIED = 1 };
 enum { MASK, INITIAL_STATE, CELL_OR_ATTENTION }; /* named inputs of both ops */
 
 /* A sequence on its way through a cell; values of the program, -1: zeros, or none */
-struct steps {
+struct cell_steps {
     struct lowering *l;
     struct program *p;
     int64_t units, time;
@@ -19,7 +19,7 @@ struct steps {
 };
 
 /* One product: x with its rows of the kernel, of all steps at once, and its rows for the state */
-struct product {
+struct lowered_product {
     int sums; /* [1, time, width] */
     int of_state;
     int64_t width;
@@ -61,7 +61,7 @@ static int rows_of(struct lowering *l, int kernel, const char *what, int64_t fir
 }
 
 /* The product of params from `param` on: a kernel, and a bias where there is one */
-static err open_product(struct lowering *l, int x, int param, struct product *ret)
+static err open_product(struct lowering *l, int x, int param, struct lowered_product *ret)
 {
     struct program *p = l->program;
     const int64_t inputs = p->values[x].shape.dim[2];
@@ -78,14 +78,15 @@ static err open_product(struct lowering *l, int x, int param, struct product *re
 }
 
 /* The sums of a step, with what the state adds */
-static int sums_of(const struct steps *s, const struct product *of, int64_t t, int state)
+static int sums_of(const struct cell_steps *s, const struct lowered_product *of, int64_t t,
+                   int state)
 {
     const int sums = step_of(s->p, of->sums, t);
     if (state < 0) return sums;
     return program_two(s->p, PRIMITIVE_ADD, sums, program_matmul(s->p, state, of->of_state));
 }
 
-static int gate(const struct steps *s, int sums, int which)
+static int gate(const struct cell_steps *s, int sums, int which)
 {
     return program_one(s->p, PRIMITIVE_SIGMOID, part_of(s->p, sums, which * s->units, s->units));
 }
@@ -100,14 +101,14 @@ static int mixed(struct program *p, int share, int a, int b)
 }
 
 /* Where the mask is 0 all stays as it was before. */
-static int kept(const struct steps *s, int64_t t, int now, int before)
+static int kept(const struct cell_steps *s, int64_t t, int now, int before)
 {
     return s->there < 0 ? now : mixed(s->p, step_of(s->p, s->there, t), now, before);
 }
 
 /* ---- cells ---- */
 
-static void step_lstm(struct steps *s, const struct product *of, int64_t t)
+static void step_lstm(struct cell_steps *s, const struct lowered_product *of, int64_t t)
 {
     struct program *p = s->p;
     const float forget = (float)lower_float(s->l->node, "forget_bias");
@@ -128,7 +129,7 @@ static void step_lstm(struct steps *s, const struct product *of, int64_t t)
 }
 
 /* of: the gates reset and update, and the candidate */
-static void step_gru(struct steps *s, const struct product of[2], int64_t t)
+static void step_gru(struct cell_steps *s, const struct lowered_product of[2], int64_t t)
 {
     struct program *p = s->p;
     const int sums = sums_of(s, &of[0], t, s->state);
@@ -147,7 +148,7 @@ static void step_gru(struct steps *s, const struct product of[2], int64_t t)
 /* ---- all of it ---- */
 
 /* What a mask hides is 0. */
-static int all_states(struct steps *s, const int *states)
+static int all_states(struct cell_steps *s, const int *states)
 {
     int *each = arena_array(s->p->arena, (size_t)s->time, sizeof *each);
     for (int64_t t = 0; t < s->time; t++)
@@ -158,9 +159,9 @@ static int all_states(struct steps *s, const int *states)
     return program_two(s->p, PRIMITIVE_MULTIPLY, all, mask);
 }
 
-static err open_steps(struct lowering *l, bool is_lstm, struct steps *s)
+static err open_steps(struct lowering *l, bool is_lstm, struct cell_steps *s)
 {
-    *s = (struct steps){.l = l, .p = l->program, .there = -1, .attention = -1, .cell = -1};
+    *s = (struct cell_steps){.l = l, .p = l->program, .there = -1, .attention = -1, .cell = -1};
     s->units = lower_int(l->node, "units");
     s->time = l->node->input[0]->shape.dim[1];
     if (lower_enum(l->node, "state") == STATE_CARRIED)
@@ -181,8 +182,8 @@ err lower_steps(struct lowering *l, int *ret)
 {
     const bool is_lstm = strcmp(l->node->op->object.name, "lstm") == 0;
     const int candidate = lower_bool(l->node, "use_bias") ? 2 : 1;
-    struct steps s;
-    struct product of[2];
+    struct cell_steps s;
+    struct lowered_product of[2];
     int x;
     TRY(open_steps(l, is_lstm, &s));
     TRY(lower_input(l, 0, &x));

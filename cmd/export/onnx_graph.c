@@ -6,17 +6,11 @@
 enum { IR_VERSION = 10, OPSET = 21 };
 enum model_field { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
 enum { OPSET_VERSION = 2 };
-enum onnx_field {
-    GRAPH_NODE = 1,
-    GRAPH_NAME = 2,
-    GRAPH_CONSTANT = 5,
-    GRAPH_IN = 11,
-    GRAPH_OUT = 12
-};
-enum node_field { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_OP = 4, NODE_ATTR = 5 };
-enum attr_field { ATTR_NAME = 1, ATTR_INT = 3, ATTR_INTS = 8, ATTR_TYPE = 20 };
-enum attr_type { TYPE_INT = 2, TYPE_INTS = 7 };
-enum tensor_field {
+enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_CONSTANT = 5, GRAPH_IN = 11, GRAPH_OUT = 12 };
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_OP = 4, NODE_ATTR = 5 };
+enum { ATTR_NAME = 1, ATTR_INT = 3, ATTR_INTS = 8, ATTR_TYPE = 20 };
+enum { TYPE_INT = 2, TYPE_INTS = 7 };
+enum {
     TENSOR_DIM = 1,
     TENSOR_TYPE = 2,
     TENSOR_NAME = 8,

@@ -17,24 +17,24 @@
 #include "core/train/checkpoint/bundle/file.h"
 #include "core/train/checkpoint/stored_table.h"
 
-enum saved_model_field { SAVED_VERSION = 1, SAVED_GRAPH = 2 };
-enum meta_field {
+enum { SAVED_VERSION = 1, SAVED_GRAPH = 2 };
+enum {
     META_INFO = 1,
     META_GRAPH = 2,
     META_SAVER = 3,
     META_COLLECTION = 4,
     META_SIGNATURE = 5,
 };
-enum info_field { INFO_TAG = 4, INFO_TENSORFLOW = 5 };
-enum saver_field { SAVER_FILE = 1, SAVER_SAVE = 2, SAVER_RESTORE = 3, SAVER_VERSION = 7 };
-enum map_field { MAP_KEY = 1, MAP_VALUE = 2 };
-enum signature_field { SIGNATURE_INPUT = 1, SIGNATURE_OUTPUT = 2, SIGNATURE_METHOD = 3 };
-enum tensor_field { INFO_NAME = 1, INFO_TYPE = 2, INFO_SHAPE = 3 };
+enum { INFO_TAG = 4, INFO_TENSORFLOW = 5 };
+enum { SAVER_FILE = 1, SAVER_SAVE = 2, SAVER_RESTORE = 3, SAVER_VERSION = 7 };
+enum { MAP_KEY = 1, MAP_VALUE = 2 };
+enum { SIGNATURE_INPUT = 1, SIGNATURE_OUTPUT = 2, SIGNATURE_METHOD = 3 };
+enum { INFO_NAME = 1, INFO_TYPE = 2, INFO_SHAPE = 3 };
 enum { COLLECTION_NODES = 1, NODES_VALUE = 1, SAVER_V2 = 2 };
 enum { SMALL_FLOATS = 64 /* of a constant that stands in the graph */, PATH_MAX_HERE = 4096 };
 
 /* Tensors of a signature */
-struct named {
+struct named_tensor {
     const char *name;
     struct tf_tensor at;
     enum tf_type type;
@@ -42,13 +42,13 @@ struct named {
 };
 
 /* What a variable holds: of a table that grows its keys, too, and where their rows are */
-enum content { CONTENT_ROWS, CONTENT_KEYS, CONTENT_PLACES };
-static enum tf_type type_of(enum content content)
+enum variable_content { CONTENT_ROWS, CONTENT_KEYS, CONTENT_PLACES };
+static enum tf_type type_of(enum variable_content content)
 {
     return content == CONTENT_ROWS ? TF_FLOAT : TF_INT64;
 }
 
-struct saving {
+struct model_saving {
     const struct program *program;
     const struct cells *cells;
     struct tf_graph graph;
@@ -56,12 +56,13 @@ struct saving {
     struct tf_tensor *constants; /* [program->count] that stand in the graph */
     struct saved_variable {
         const char *name;
-        enum content content;
+        enum variable_content content;
         int value; /* of the program */
         struct tf_tensor handle;
     } * variables;
     int variable_count, *variable_of; /* [program->count] the first one of a value; -1: none */
-    struct named inputs[2][CELLS_MAX], outputs[2][PROGRAM_OUTPUTS_MAX]; /* of both signatures */
+    struct named_tensor inputs[2][CELLS_MAX],
+        outputs[2][PROGRAM_OUTPUTS_MAX]; /* of both signatures */
     int input_count[2];
     struct tf_tensor file;
     int restore, init; /* nodes; -1: none */
@@ -71,7 +72,7 @@ struct saving {
 /* ---- variables ---- */
 
 /* No other one has it. */
-static const char *free_name(const struct saving *s, const char *name)
+static const char *free_name(const struct model_saving *s, const char *name)
 {
     const char *free_one = name;
     for (int i = 1, k = 0; k < s->variable_count; k++) /* ends: so many names are taken */
@@ -82,7 +83,8 @@ static const char *free_name(const struct saving *s, const char *name)
     return free_one;
 }
 
-static void add_variable(struct saving *s, int value, enum content content, const char *name)
+static void add_variable(struct model_saving *s, int value, enum variable_content content,
+                         const char *name)
 {
     struct tf_graph *g = &s->graph;
     const struct shape *rows = &s->program->values[value].shape;
@@ -96,7 +98,7 @@ static void add_variable(struct saving *s, int value, enum content content, cons
     s->variable_count++;
 }
 
-static void write_constant(struct saving *s, int value)
+static void write_constant(struct model_saving *s, int value)
 {
     struct tf_graph *g = &s->graph;
     const struct program_value *v = &s->program->values[value];
@@ -113,7 +115,7 @@ static void write_constant(struct saving *s, int value)
 }
 
 /* What is fed with the name of the checkpoint, and the node that has read all of it */
-static void write_restore(struct saving *s)
+static void write_restore(struct model_saving *s)
 {
     struct tf_graph *g = &s->graph;
     const int count = s->variable_count;
@@ -144,7 +146,7 @@ static void write_restore(struct saving *s)
     for (int i = 0; i < count; i++) tf_control(g, first + i);
 }
 
-static void write_init(struct saving *s)
+static void write_init(struct model_saving *s)
 {
     s->init = tf_node(&s->graph, "NoOp", NULL, 0).node;
     for (int i = 0; i < s->graph.init_count; i++) tf_control(&s->graph, s->graph.inits[i]);
@@ -152,15 +154,15 @@ static void write_init(struct saving *s)
 
 /* ---- what a client gives ---- */
 
-static void add_input(struct saving *s, int signature, const char *name, enum tf_type type,
+static void add_input(struct model_saving *s, int signature, const char *name, enum tf_type type,
                       const struct shape *shape, struct tf_tensor at)
 {
     s->inputs[signature][s->input_count[signature]++] =
-        (struct named){.name = name, .at = at, .type = type, .shape = *shape};
+        (struct named_tensor){.name = name, .at = at, .type = type, .shape = *shape};
 }
 
 /* Numbers as they are stored; ids of a text are ids. */
-static struct tf_tensor write_features(struct saving *s, const struct program_value *v)
+static struct tf_tensor write_features(struct model_saving *s, const struct program_value *v)
 {
     struct tf_graph *g = &s->graph;
     const enum tf_type type = v->is_ids ? TF_INT64 : TF_FLOAT;
@@ -177,7 +179,7 @@ static struct tf_tensor write_features(struct saving *s, const struct program_va
 }
 
 /* ret: [cells] */
-static void write_given(struct saving *s, int signature, struct tf_tensor *ret)
+static void write_given(struct model_saving *s, int signature, struct tf_tensor *ret)
 {
     struct tf_graph *g = &s->graph;
     const struct shape rows = {1, {-1}};
@@ -199,7 +201,7 @@ static void write_given(struct saving *s, int signature, struct tf_tensor *ret)
 
 /* ---- the program ---- */
 
-static struct tf_tensor write_input(struct saving *s, const struct program_value *v,
+static struct tf_tensor write_input(struct model_saving *s, const struct program_value *v,
                                     const struct tf_tensor *given)
 {
     struct tf_graph *g = &s->graph;
@@ -212,7 +214,7 @@ static struct tf_tensor write_input(struct saving *s, const struct program_value
     return tf_reshape(g, v->is_ids ? TF_INT64 : TF_FLOAT, x, dims, v->shape.rank);
 }
 
-static struct tf_tensor read_variable(struct saving *s, int variable)
+static struct tf_tensor read_variable(struct model_saving *s, int variable)
 {
     const struct saved_variable *v = &s->variables[variable];
     const struct tf_tensor x = tf_node(&s->graph, "ReadVariableOp", &v->handle, 1);
@@ -221,7 +223,7 @@ static struct tf_tensor read_variable(struct saving *s, int variable)
 }
 
 /* A variable is read anew by each signature; rows are looked up where they lie. */
-static struct tf_tensor read_constant(struct saving *s, int value)
+static struct tf_tensor read_constant(struct model_saving *s, int value)
 {
     const int variable = s->variable_of[value];
     if (variable < 0) return s->constants[value];
@@ -229,7 +231,7 @@ static struct tf_tensor read_constant(struct saving *s, int value)
                                                   : read_variable(s, variable);
 }
 
-static struct tf_tensor write_value(struct saving *s, int value, const struct tf_tensor *at)
+static struct tf_tensor write_value(struct model_saving *s, int value, const struct tf_tensor *at)
 {
     const struct program_value *v = &s->program->values[value];
     struct tf_tensor in[INPUTS_MAX];
@@ -242,7 +244,7 @@ static struct tf_tensor write_value(struct saving *s, int value, const struct tf
     return tf_write_value(&s->graph, s->program, value, in);
 }
 
-static void write_signature(struct saving *s, int signature)
+static void write_signature(struct model_saving *s, int signature)
 {
     const struct program *p = s->program;
     struct tf_tensor given[CELLS_MAX];
@@ -257,15 +259,16 @@ static void write_signature(struct saving *s, int signature)
     }
     for (int i = 0; i < p->output_count; i++) {
         const struct said_value *said = &p->outputs[i];
-        struct named *out = &s->outputs[signature][i];
-        *out = (struct named){said->name, at[said->value], TF_FLOAT, p->values[said->value].shape};
+        struct named_tensor *out = &s->outputs[signature][i];
+        *out = (struct named_tensor){said->name, at[said->value], TF_FLOAT,
+                                     p->values[said->value].shape};
         out->shape.dim[0] = -1;
     }
 }
 
 /* ---- the message ---- */
 
-static void put_tensors(struct buffer *b, int field, const struct named *tensors, int count)
+static void put_tensors(struct buffer *b, int field, const struct named_tensor *tensors, int count)
 {
     char name[TF_NAME_MAX];
     for (int i = 0; i < count; i++) {
@@ -280,7 +283,7 @@ static void put_tensors(struct buffer *b, int field, const struct named *tensors
     }
 }
 
-static void put_signature(struct buffer *b, const struct saving *s, int signature)
+static void put_signature(struct buffer *b, const struct model_saving *s, int signature)
 {
     const size_t entry = proto_open(b, META_SIGNATURE);
     proto_string(b, MAP_KEY, signature ? "parse_example" : "serving_default");
@@ -292,7 +295,7 @@ static void put_signature(struct buffer *b, const struct saving *s, int signatur
     proto_close(b, entry);
 }
 
-static void put_saver(struct buffer *b, const struct saving *s)
+static void put_saver(struct buffer *b, const struct model_saving *s)
 {
     char name[TF_NAME_MAX];
     if (s->restore < 0) return;
@@ -306,7 +309,7 @@ static void put_saver(struct buffer *b, const struct saving *s)
 }
 
 /* What is run when variables are there */
-static void put_init(struct buffer *b, const struct saving *s)
+static void put_init(struct buffer *b, const struct model_saving *s)
 {
     char name[TF_NAME_MAX];
     const size_t entry = proto_open(b, META_COLLECTION);
@@ -319,7 +322,7 @@ static void put_init(struct buffer *b, const struct saving *s)
     proto_close(b, entry);
 }
 
-static void put_all(struct buffer *b, const struct saving *s)
+static void put_all(struct buffer *b, const struct model_saving *s)
 {
     proto_varint(b, SAVED_VERSION, 1);
     const size_t meta = proto_open(b, SAVED_GRAPH), info = proto_open(b, META_INFO);
@@ -336,7 +339,7 @@ static void put_all(struct buffer *b, const struct saving *s)
 
 /* ---- files ---- */
 
-static struct bundle_piece piece_of(const struct saving *s, const struct saved_variable *v)
+static struct bundle_piece piece_of(const struct model_saving *s, const struct saved_variable *v)
 {
     const struct shape *shape = &s->program->values[v->value].shape;
     const bool is_rows = v->content == CONTENT_ROWS;
@@ -380,7 +383,7 @@ static err write_rows(const struct bundle_piece *piece, const struct stored_tabl
     return bundle_end(writer);
 }
 
-static err write_keys(const struct bundle_piece *piece, enum content content,
+static err write_keys(const struct bundle_piece *piece, enum variable_content content,
                       const struct stored_table *table, struct bundle_writer *writer)
 {
     struct copying c = {.keys = malloc((size_t)table->rows * sizeof *c.keys)};
@@ -397,7 +400,7 @@ static err write_keys(const struct bundle_piece *piece, enum content content,
     return e ? e : bundle_end(writer);
 }
 
-static err write_variable(const struct saving *s, const struct saved_variable *v,
+static err write_variable(const struct model_saving *s, const struct saved_variable *v,
                           struct bundle_writer *writer)
 {
     const struct program_value *value = &s->program->values[v->value];
@@ -409,7 +412,7 @@ static err write_variable(const struct saving *s, const struct saved_variable *v
                                       : write_keys(&piece, v->content, &table, writer);
 }
 
-static err write_values(const struct saving *s, struct bundle_writer *writer)
+static err write_values(const struct model_saving *s, struct bundle_writer *writer)
 {
     for (int i = 0; i < s->variable_count; i++) TRY(write_variable(s, &s->variables[i], writer));
     return OK;
@@ -422,13 +425,13 @@ static err make_folder(const char *path)
     return OK;
 }
 
-static err path_in(const struct saving *s, const char *name, char ret[PATH_MAX_HERE])
+static err path_in(const struct model_saving *s, const char *name, char ret[PATH_MAX_HERE])
 {
     const int length = snprintf(ret, PATH_MAX_HERE, "%s%s", s->temporary, name);
     return length < PATH_MAX_HERE ? OK : fail(ERR_INPUT, "--out: too long a path");
 }
 
-static err write_variables(const struct saving *s)
+static err write_variables(const struct model_saving *s)
 {
     char path[PATH_MAX_HERE];
     struct bundle_writer *writer;
@@ -442,7 +445,7 @@ static err write_variables(const struct saving *s)
     return e ? e : bundle_finish(writer);
 }
 
-static err write_message(const struct saving *s)
+static err write_message(const struct model_saving *s)
 {
     char path[PATH_MAX_HERE];
     struct buffer b = {0};
@@ -461,7 +464,7 @@ static err write_message(const struct saving *s)
 }
 
 /* Behind a URL the graph, which is what makes a folder a model, comes last. */
-static void remove_partial(const struct saving *s)
+static void remove_partial(const struct model_saving *s)
 {
     static const char *const files[] = {"/saved_model.pb", "/variables/variables.index",
                                         "/variables/variables.data-00000-of-00001"};
@@ -473,7 +476,7 @@ static void remove_partial(const struct saving *s)
     rmdir(s->temporary);
 }
 
-static err find_version(const struct saving *s, bool *ret_is_there)
+static err find_version(const struct model_saving *s, bool *ret_is_there)
 {
     char path[PATH_MAX_HERE];
     struct file_state unused;
@@ -488,7 +491,7 @@ static err find_version(const struct saving *s, bool *ret_is_there)
 }
 
 /* Behind a URL there is no folder that could be renamed. */
-static err name_folders(struct saving *s, const char *out, int64_t version)
+static err name_folders(struct model_saving *s, const char *out, int64_t version)
 {
     bool is_there;
     const int length = snprintf(s->temporary, PATH_MAX_HERE, "%s/.%" PRId64 ".partial-%ld", out,
@@ -505,7 +508,7 @@ static err name_folders(struct saving *s, const char *out, int64_t version)
     return make_folder(s->temporary);
 }
 
-static err publish(const struct saving *s)
+static err publish(const struct model_saving *s)
 {
     if (path_is_url(s->folder)) return OK;
     if (rename(s->temporary, s->folder)) return fail(ERR_IO, "%s: %s", s->folder, strerror(errno));
@@ -513,7 +516,7 @@ static err publish(const struct saving *s)
 }
 
 /* What is said is why it was not written, not why something of it stays. */
-static err fail_partial(const struct saving *s, err e)
+static err fail_partial(const struct model_saving *s, err e)
 {
     char text[ERROR_TEXT_MAX];
     snprintf(text, sizeof text, "%s", error_text());
@@ -521,7 +524,7 @@ static err fail_partial(const struct saving *s, err e)
     return fail(e, "%s", text);
 }
 
-static err write_files(struct saving *s, const char *out, int64_t version)
+static err write_files(struct model_saving *s, const char *out, int64_t version)
 {
     TRY(name_folders(s, out, version));
     err e = write_variables(s);
@@ -541,7 +544,7 @@ static err check_program(const struct program *p)
     return OK;
 }
 
-static err write_graph(struct saving *s)
+static err write_graph(struct model_saving *s)
 {
     const struct program *p = s->program;
     TRY(check_program(p));
@@ -564,7 +567,7 @@ static err write_graph(struct saving *s)
 err saved_model_write(const char *out, int64_t version, const struct program *p,
                       const struct cells *cells)
 {
-    struct saving *s = arena_new(p->arena, sizeof *s);
+    struct model_saving *s = arena_new(p->arena, sizeof *s);
     s->program = p;
     s->cells = cells;
     err e = write_graph(s);

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum graph_field { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, VERSIONS_PRODUCER = 1 };
-enum node_field { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
-enum map_field { MAP_KEY = 1, MAP_VALUE = 2 };
+enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, VERSIONS_PRODUCER = 1 };
+enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
+enum { MAP_KEY = 1, MAP_VALUE = 2 };
 /* Of a value and, where they are several, of the list in it */
-enum value_field {
+enum {
     VALUE_LIST = 1,
     VALUE_TEXT = 2,
     VALUE_INT = 3,
@@ -18,8 +18,8 @@ enum value_field {
     VALUE_SHAPE = 7,
     VALUE_TENSOR = 8,
 };
-enum shape_field { SHAPE_DIM = 2, DIM_SIZE = 1 };
-enum tensor_field { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_TEXT = 8 };
+enum { SHAPE_DIM = 2, DIM_SIZE = 1 };
+enum { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_TEXT = 8 };
 enum { PRODUCER = 134 /* TensorFlow 1.15, whose ops every later one has */ };
 
 /* ---- nodes ---- */

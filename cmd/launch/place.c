@@ -7,7 +7,7 @@
 
 enum { LOOK_MS = 200 };
 
-struct waiting {
+struct place_waiting {
     struct run *run;
     struct loop *loop;
     struct visitor *visitor;
@@ -15,7 +15,7 @@ struct waiting {
     uint64_t seen_ms; /* ps/0 was there */
 };
 
-static err check_ps(struct waiting *w, uint64_t limit_ms)
+static err check_ps(struct place_waiting *w, uint64_t limit_ms)
 {
     const uint64_t now_ms = clock_ms();
     TRY(visitor_refusal(w->visitor));
@@ -27,7 +27,7 @@ static err check_ps(struct waiting *w, uint64_t limit_ms)
 }
 
 /* As long as the job lasts: who is to take part is for others to say. */
-static err await(struct waiting *w, bool *ret_has_place, int *ret_code)
+static err await(struct place_waiting *w, bool *ret_has_place, int *ret_code)
 {
     struct cluster_spec *cluster = &w->run->cluster;
     const struct visitor_verdict *verdict = visitor_verdict(w->visitor);
@@ -44,7 +44,7 @@ static err await(struct waiting *w, bool *ret_has_place, int *ret_code)
     return OK;
 }
 
-static err visit(struct waiting *w, bool *ret_has_place, int *ret_code)
+static err visit(struct place_waiting *w, bool *ret_has_place, int *ret_code)
 {
     const struct cluster_spec *cluster = &w->run->cluster;
     const struct visitor_options options = {.loop = w->loop,
@@ -64,7 +64,7 @@ static err visit(struct waiting *w, bool *ret_has_place, int *ret_code)
 
 err run_await_place(struct run *run, bool *ret_has_place, int *ret_code)
 {
-    struct waiting w = {.run = run, .hosts = run->cluster.hosts[JOB_PS]};
+    struct place_waiting w = {.run = run, .hosts = run->cluster.hosts[JOB_PS]};
     *ret_has_place = cluster_has_place(&run->cluster);
     if (*ret_has_place) return OK;
     TRY(run_open_loop(w.run, &w.loop));

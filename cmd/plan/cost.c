@@ -31,7 +31,7 @@ static int most_used(const struct plan_case *c)
 
 /* ---- hosts ---- */
 
-struct host {
+struct planned_host {
     int workers;
     bool has_ps;
     struct plan_bytes own; /* of one worker, to and from the ps here */
@@ -58,9 +58,9 @@ static struct plan_bytes sum(const struct plan_case *c)
     return all;
 }
 
-static struct host host_at(const struct plan_case *c, int at)
+static struct planned_host host_at(const struct plan_case *c, int at)
 {
-    struct host h = {.workers = !c->host_count && at == c->ps};
+    struct planned_host h = {.workers = !c->host_count && at == c->ps};
     for (int ps = 0; ps < c->ps; ps++) {
         if ((c->host_count ? c->ps_host[ps] : ps) != at) continue;
         add(&h.own, &c->bytes[ps]);
@@ -76,8 +76,8 @@ struct passing {
     struct plan_bytes of_workers, of_ps;
 };
 
-static struct passing passing_at(const struct plan_bytes *all, const struct host *h, int here,
-                                 int workers)
+static struct passing passing_at(const struct plan_bytes *all, const struct planned_host *h,
+                                 int here, int workers)
 {
     const struct plan_bytes *own = &h->own;
     const int others = workers - here;
@@ -120,7 +120,7 @@ static struct waited waited_for(const struct plan_case *c, const struct plan_byt
 {
     struct waited ret = {0};
     for (int i = 0; i < host_count(c); i++) {
-        const struct host h = host_at(c, i);
+        const struct planned_host h = host_at(c, i);
         if (!c->is_sync && !h.workers) continue;
         const struct passing p =
             passing_at(all, &h, c->is_sync ? h.workers : 1, c->is_sync ? c->workers : 1);
@@ -141,7 +141,7 @@ static void fill_links(const struct plan_case *c, const struct plan_bytes *all,
                        double parts_s[BOUND_COUNT])
 {
     for (int i = 0; i < host_count(c); i++) {
-        const struct host h = host_at(c, i);
+        const struct planned_host h = host_at(c, i);
         const enum plan_bound bound = h.has_ps && h.workers ? BOUND_SHARED_LINK
                                       : h.has_ps            ? BOUND_PS_LINK
                                                             : BOUND_WORKER_LINK;

@@ -30,7 +30,7 @@ enum {
  * that has not, which then gives it back. */
 static const char HELD[] = ".held";
 
-enum place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* lost: to be claimed again */
+enum registry_place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* lost: to be claimed again */
 
 /* Of the thread and the task */
 struct shared_places {
@@ -50,7 +50,7 @@ struct registry {
     enum job last_job;            /* that is looked for, from the ps on */
     int room[JOB_COUNT];          /* places that there may be */
     int wanted;                   /* place; -1: any */
-    enum place place;
+    enum registry_place place;
     struct membership first; /* as our words have it; of no tasks: there are none */
     pthread_t thread;
     bool has_joined; /* all have been found; before the thread begins */

@@ -39,11 +39,11 @@ static void await_ps(struct visitor *v, uint64_t limit_ms)
     }
 }
 
-struct asked {
+struct asked_ps {
     int ps, of; /* how many ps were asked, of how many */
 };
 
-static err ask_all(struct visitor *v, json_t *ask, uint64_t limit_ms, struct asked *ret)
+static err ask_all(struct visitor *v, json_t *ask, uint64_t limit_ms, struct asked_ps *ret)
 {
     err e = OK;
     ret->of = visitor_ps_count(v);
@@ -56,7 +56,7 @@ static err ask_all(struct visitor *v, json_t *ask, uint64_t limit_ms, struct ask
 }
 
 /* The ask is given up. limit_ms: for the ps to be there, and again for them to answer. */
-static err tell(const struct run *run, json_t *ask, uint64_t limit_ms, struct asked *ret)
+static err tell(const struct run *run, json_t *ask, uint64_t limit_ms, struct asked_ps *ret)
 {
     struct loop *loop = NULL;
     struct visitor *visitor = NULL;
@@ -75,7 +75,7 @@ static err tell(const struct run *run, json_t *ask, uint64_t limit_ms, struct as
 void run_tell_absence(const struct run *run, int code, const char *why)
 {
     char text[VISIT_WHY_MAX]; /* it may name a file in bytes that are no UTF-8 */
-    struct asked asked = {0};
+    struct asked_ps asked = {0};
     if (!is_worker(run) || code == EXIT_DONE || exit_code_is_retryable(code)) return;
     tasks_end_at_once(); /* what is done from here on nobody waits for */
     if (task_signal_waits()) return;
@@ -92,7 +92,7 @@ static atomic_bool is_telling; /* of `opening`, to the end of this process */
 
 static void tell_for(const struct run *run, int signo)
 {
-    struct asked asked = {0};
+    struct asked_ps asked = {0};
     const bool only_me = signo == SIGTERM && task_options_of(run, NULL).leaves_alone;
     json_t *ask = only_me ? json_pack("{ss si}", "do", "stop", "worker", run->cluster.task)
                           : json_pack("{ss}", "do", "stop");

@@ -15,19 +15,19 @@ static const char clear_line[] = "\r\033[K";
 enum { CLEAR_BYTES = sizeof clear_line - 1 };
 
 /* Lines gathered for one write. OUTPUT_BYTES is more than the longest line with its name. */
-struct output {
+struct output_lines {
     int to;
     size_t used;
     char at[OUTPUT_BYTES];
 };
 
-static void flush(struct output *out)
+static void flush(struct output_lines *out)
 {
     standard_output_pass(out->to, out->at, out->used);
     out->used = 0;
 }
 
-static void put(struct output *out, const char *bytes, size_t count)
+static void put(struct output_lines *out, const char *bytes, size_t count)
 {
     if (out->used + count > sizeof out->at) flush(out);
     memcpy(out->at + out->used, bytes, count);
@@ -43,7 +43,7 @@ static size_t overwritten(const char *bytes, size_t count)
 }
 
 /* The status line of any task gives way to a line; the next status of its task draws it anew. */
-static void put_line(const struct task_output *lines, struct output *out, const char *bytes,
+static void put_line(const struct task_output *lines, struct output_lines *out, const char *bytes,
                      size_t count)
 {
     log_clear_status();
@@ -65,7 +65,7 @@ static void show_status(struct task_output *lines)
 }
 
 /* What is left is the beginning of a line, moved to the front. */
-static void put_whole_lines(struct task_output *lines, struct output *out)
+static void put_whole_lines(struct task_output *lines, struct output_lines *out)
 {
     size_t start = 0;
     for (;;) {
@@ -84,7 +84,7 @@ static void put_whole_lines(struct task_output *lines, struct output *out)
 
 void task_output_pass(struct task_output *lines)
 {
-    struct output out; /* large: not cleared */
+    struct output_lines out; /* large: not cleared */
     out.to = lines->to;
     out.used = 0;
     bool is_new = false;

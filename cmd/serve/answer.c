@@ -9,7 +9,7 @@
 enum { OUTPUTS_OF_HEAD = 2, NUMBER_BYTES = 32 };
 
 /* A named output: the class of a head, or its numbers */
-struct output {
+struct answered_output {
     int head;
     const char *name;
     bool is_class;
@@ -19,7 +19,7 @@ struct output {
 };
 
 struct outputs {
-    struct output at[OUTPUTS_OF_HEAD * HEADS_MAX];
+    struct answered_output at[OUTPUTS_OF_HEAD * HEADS_MAX];
     int count;
 };
 
@@ -32,11 +32,11 @@ static void add_outputs(const struct version *v, int i, struct outputs *ret)
     const int64_t columns = shape_count_from(&head->loss.logits->shape, 1);
     const bool has_class = prediction_has_class(predicts, columns);
     const bool is_yes = has_class && predicts != PREDICTS_CLASS;
-    struct output o = {.head = i,
-                       .predicts = predicts,
-                       .columns = columns,
-                       .words =
-                           label_words_named(&version_spec(v)->data.train, head->loss.labels.name)};
+    struct answered_output o = {
+        .head = i,
+        .predicts = predicts,
+        .columns = columns,
+        .words = label_words_named(&version_spec(v)->data.train, head->loss.labels.name)};
     if (has_class) {
         ret->at[ret->count] = o;
         ret->at[ret->count].name = "class";
@@ -53,7 +53,7 @@ static struct outputs outputs_of(const struct version *v)
     return all;
 }
 
-static void write_name(FILE *out, const struct version *v, const struct output *o)
+static void write_name(FILE *out, const struct version *v, const struct answered_output *o)
 {
     char name[HEAD_NAME_MAX + NUMBER_BYTES];
     const char *head = version_graph(v)->heads[o->head].name;
@@ -61,13 +61,14 @@ static void write_name(FILE *out, const struct version *v, const struct output *
     json_write_text(out, name);
 }
 
-static const float *row_of(const struct output *o, const struct version_answer *a, int64_t row)
+static const float *row_of(const struct answered_output *o, const struct version_answer *a,
+                           int64_t row)
 {
     return a->at[o->head] + row * o->columns;
 }
 
 /* A number, or a list of them */
-static void write_value(FILE *out, const struct output *o, const struct version_answer *a,
+static void write_value(FILE *out, const struct answered_output *o, const struct version_answer *a,
                         int64_t row)
 {
     const float *at = row_of(o, a, row);
@@ -103,7 +104,7 @@ static void write_row(FILE *out, const struct version *v, const struct outputs *
     fputc('}', out);
 }
 
-static void write_column(FILE *out, const struct output *o, const struct version_answer *a,
+static void write_column(FILE *out, const struct answered_output *o, const struct version_answer *a,
                          int64_t rows)
 {
     fputc('[', out);
@@ -137,10 +138,10 @@ void answer_write_predictions(FILE *out, struct version *v, const struct taken_r
 /* ---- classes and numbers ---- */
 
 /* The probabilities of the first head of that kind; NULL: there is none */
-static const struct output *find_output(const struct outputs *all, bool of_numbers)
+static const struct answered_output *find_output(const struct outputs *all, bool of_numbers)
 {
     for (int i = 0; i < all->count; i++) {
-        const struct output *o = &all->at[i];
+        const struct answered_output *o = &all->at[i];
         const bool is_number = o->predicts == PREDICTS_NUMBER;
         if (!o->is_class && is_number == of_numbers) return o;
     }
@@ -148,7 +149,7 @@ static const struct output *find_output(const struct outputs *all, bool of_numbe
 }
 
 /* Of one probability of yes, that of no beside it */
-static void write_scores(FILE *out, const struct output *o, const float *row)
+static void write_scores(FILE *out, const struct answered_output *o, const float *row)
 {
     const bool is_yes = strcmp(o->name, "probability") == 0;
     fputc('[', out);
@@ -166,7 +167,7 @@ static void write_scores(FILE *out, const struct output *o, const float *row)
 err answer_write_classes(FILE *out, struct version *v, int64_t rows, const struct version_answer *a)
 {
     const struct outputs all = outputs_of(v);
-    const struct output *o = find_output(&all, false);
+    const struct answered_output *o = find_output(&all, false);
     if (!o)
         return fail(ERR_INPUT, "classify: the model has no classes; \"regress\" has its numbers");
     fputs("{\"results\": [", out);
@@ -181,7 +182,7 @@ err answer_write_classes(FILE *out, struct version *v, int64_t rows, const struc
 err answer_write_numbers(FILE *out, struct version *v, int64_t rows, const struct version_answer *a)
 {
     const struct outputs all = outputs_of(v);
-    const struct output *numbers = find_output(&all, true), *o = numbers;
+    const struct answered_output *numbers = find_output(&all, true), *o = numbers;
     if (!o) o = find_output(&all, false);
     if (o->columns != 1)
         return fail(ERR_INPUT, "regress: the model has %lld numbers of a row, not one",
@@ -228,7 +229,7 @@ static void write_outputs(FILE *out, struct version *v)
 {
     const struct outputs all = outputs_of(v);
     for (int i = 0; i < all.count; i++) {
-        const struct output *o = &all.at[i];
+        const struct answered_output *o = &all.at[i];
         const bool is_list = !o->is_class && strcmp(o->name, "probability");
         const char *dtype = !o->is_class ? "DT_FLOAT" : o->words->count ? "DT_STRING" : "DT_INT64";
         if (i) fputs(", ", out);

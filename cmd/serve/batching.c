@@ -70,18 +70,18 @@ static struct together gather(const struct version *v)
 }
 
 /* Of so many rows in a batch, which begin at row `at` of it */
-struct share {
+struct batch_share {
     struct waiting *of;
     int64_t at, rows;
 };
 
-static struct share share_of(struct waiting *w, int64_t at, const struct together *t)
+static struct batch_share share_of(struct waiting *w, int64_t at, const struct together *t)
 {
     const int64_t left = w->rows->rows - w->taken;
-    return (struct share){w, at, left < t->rows - at ? left : t->rows - at};
+    return (struct batch_share){w, at, left < t->rows - at ? left : t->rows - at};
 }
 
-static void copy_in(struct version *v, const struct share *s)
+static void copy_in(struct version *v, const struct batch_share *s)
 {
     for (int i = 0; i < v->asked.column_count; i++) {
         const size_t bytes = column_row_bytes(&v->together[i]);
@@ -92,7 +92,7 @@ static void copy_in(struct version *v, const struct share *s)
     }
 }
 
-static void copy_out(const struct share *s, const struct predictions *p, int heads)
+static void copy_out(const struct batch_share *s, const struct predictions *p, int heads)
 {
     for (int i = 0; i < heads; i++) {
         const int64_t columns = p->heads[i].columns;
@@ -127,7 +127,7 @@ static void compute(struct version *v, const struct together *t)
     int64_t at = 0;
     const uint64_t began_ns = clock_ns();
     for (struct waiting *w = v->first; w; w = w == t->last ? NULL : w->next) {
-        const struct share s = share_of(w, at, t);
+        const struct batch_share s = share_of(w, at, t);
         tally_note_wait(v->options.tally, began_ns - w->came_ns);
         copy_in(v, &s);
         at += s.rows;
@@ -137,7 +137,7 @@ static void compute(struct version *v, const struct together *t)
     tally_note_batch(v->options.tally, t->rows, clock_ns() - began_ns);
     for (at = 0; at < t->rows;) {
         struct waiting *w = v->first;
-        const struct share s = share_of(w, at, t);
+        const struct batch_share s = share_of(w, at, t);
         if (!e) copy_out(&s, &p, heads);
         w->taken += s.rows;
         at += s.rows;

@@ -377,7 +377,7 @@ struct lane {
     int place; /* of stored numbers: which */
 };
 
-struct body {
+struct request_body {
     const char *text; /* as the client sent it, or */
     char *changed;    /* without NaN; NULL: it has none */
     json_t *json;
@@ -398,7 +398,7 @@ static bool has_cell_b64(const struct intake *in)
            strings_have(&in->feature_names, name);
 }
 
-static void decode(const struct intake *in, enum intake_form form, struct body *b)
+static void decode(const struct intake *in, enum intake_form form, struct request_body *b)
 {
     json_t *row, *rows = json_object_get(b->json, form == FORM_EXAMPLES ? "examples" : "instances");
     size_t i;
@@ -412,7 +412,7 @@ static void decode(const struct intake *in, enum intake_form form, struct body *
     bytes_values_decode(json_object_get(b->json, "context"));
 }
 
-static err choose_signature(const struct intake *in, enum intake_form form, struct body *b)
+static err choose_signature(const struct intake *in, enum intake_form form, struct request_body *b)
 {
     const json_t *name = json_object_get(b->json, "signature_name");
     const char *text = json_string_value(name);
@@ -428,7 +428,7 @@ static err choose_signature(const struct intake *in, enum intake_form form, stru
                 text, has_others ? "are" : "is only", has_others ? " and \"parse_example\"" : "");
 }
 
-static void load(struct body *b, size_t bytes, json_error_t *ret_error)
+static void load(struct request_body *b, size_t bytes, json_error_t *ret_error)
 {
     b->json = json_cells_load(b->text, bytes, ret_error);
     if (!b->json) b->changed = not_numbers_as_null(b->text, bytes, &bytes);
@@ -437,7 +437,7 @@ static void load(struct body *b, size_t bytes, json_error_t *ret_error)
     b->json = json_cells_load(b->text, bytes, ret_error);
 }
 
-static err parse(const char *text, size_t bytes, struct body *b)
+static err parse(const char *text, size_t bytes, struct request_body *b)
 {
     json_error_t error;
     int brackets = 0;
@@ -455,7 +455,7 @@ static err parse(const char *text, size_t bytes, struct body *b)
                : fail(ERR_INPUT, "the body: expected an object, got %s", json_type_text(b->json));
 }
 
-static void find_members(struct body *b, enum intake_form form)
+static void find_members(struct request_body *b, enum intake_form form)
 {
     const char *name, *key = json_enter(b->text);
     json_t *json;
@@ -469,7 +469,7 @@ static void find_members(struct body *b, enum intake_form form)
     }
 }
 
-static err add_lane(struct body *b, const char *name, const struct json_value *value)
+static err add_lane(struct request_body *b, const char *name, const struct json_value *value)
 {
     const int64_t count = (int64_t)json_array_size(value->json);
     if (!json_is_array(value->json))
@@ -484,7 +484,7 @@ static err add_lane(struct body *b, const char *name, const struct json_value *v
 }
 
 /* An object of lists, or one list where there is one input */
-static err find_lanes(const struct intake *in, struct body *b)
+static err find_lanes(const struct intake *in, struct request_body *b)
 {
     const bool is_object = json_is_object(b->columns.json);
     const char *name, *key = json_enter(b->columns.text);
@@ -505,7 +505,7 @@ static err find_lanes(const struct intake *in, struct body *b)
 }
 
 /* {"examples": [...]}, or the list alone: as rows */
-static err find_examples(struct body *b)
+static err find_examples(struct request_body *b)
 {
     struct json_value list = b->columns;
     if (json_object_size(list.json) == 1 && json_object_get(list.json, examples_name)) {
@@ -525,7 +525,7 @@ static size_t value_bytes(const struct json_value *v)
     return v->json ? (size_t)(json_skip(v->text) - v->text) : 0;
 }
 
-static err find_rows(const struct intake *in, enum intake_form form, struct body *b)
+static err find_rows(const struct intake *in, enum intake_form form, struct request_body *b)
 {
     const char *wanted = form == FORM_EXAMPLES ? "\"examples\"" : "\"instances\" or \"inputs\"";
     TRY(choose_signature(in, form, b));
@@ -552,7 +552,7 @@ static err find_rows(const struct intake *in, enum intake_form form, struct body
 }
 
 /* What all rows have in common none has itself. */
-static err refuse_repeated(const struct body *b, const json_t *row)
+static err refuse_repeated(const struct request_body *b, const json_t *row)
 {
     const char *name;
     json_t *value;
@@ -616,7 +616,7 @@ static err put_object(const struct intake *in, struct json_cells *cells,
     return OK;
 }
 
-static err put_row(const struct intake *in, struct json_cells *cells, const struct body *b,
+static err put_row(const struct intake *in, struct json_cells *cells, const struct request_body *b,
                    const struct json_value *row)
 {
     TRY(refuse_repeated(b, row->json));
@@ -630,7 +630,8 @@ static err put_row(const struct intake *in, struct json_cells *cells, const stru
 }
 
 /* One value of each lane */
-static err put_lanes(const struct intake *in, struct json_cells *cells, struct body *b, int64_t row)
+static err put_lanes(const struct intake *in, struct json_cells *cells, struct request_body *b,
+                     int64_t row)
 {
     size_t bytes = 0;
     for (int i = 0; i < b->lane_count; i++) {
@@ -662,7 +663,7 @@ static err put_example(struct json_cells *cells, const json_t *row)
     return example_read(&cells->named, (struct view){bytes, bytes + json_string_length(value)});
 }
 
-static err read_cells(struct intake *in, struct reading *r, struct body *b,
+static err read_cells(struct intake *in, struct reading *r, struct request_body *b,
                       const struct taken_rows *to)
 {
     void **places = calloc((size_t)in->place_count, sizeof *places);
@@ -838,7 +839,7 @@ static err fill_object(const struct intake *in, struct filling *f, const struct 
     return OK;
 }
 
-static err fill_row(const struct intake *in, struct filling *f, const struct body *b,
+static err fill_row(const struct intake *in, struct filling *f, const struct request_body *b,
                     const struct json_value *row)
 {
     TRY(refuse_repeated(b, row->json));
@@ -854,7 +855,7 @@ static err fill_row(const struct intake *in, struct filling *f, const struct bod
 }
 
 /* "features", or lists of the numbers that have names */
-static err place_lanes(const struct intake *in, struct body *b)
+static err place_lanes(const struct intake *in, struct request_body *b)
 {
     for (int i = 0; i < b->lane_count; i++) {
         struct lane *lane = &b->lanes[i];
@@ -870,7 +871,7 @@ static err place_lanes(const struct intake *in, struct body *b)
     return OK;
 }
 
-static err fill_lanes(struct filling *f, struct body *b, int64_t row)
+static err fill_lanes(struct filling *f, struct request_body *b, int64_t row)
 {
     for (int i = 0; i < b->lane_count; i++) {
         struct lane *lane = &b->lanes[i];
@@ -881,7 +882,8 @@ static err fill_lanes(struct filling *f, struct body *b, int64_t row)
     return check_filled(f);
 }
 
-static err read_numbers(const struct intake *in, struct body *b, const struct taken_rows *to)
+static err read_numbers(const struct intake *in, struct request_body *b,
+                        const struct taken_rows *to)
 {
     const struct column *column = &to->columns[column_find(in->made, in->count, FEATURES_NAME)];
     struct json_value row = {.text = b->rows.json ? json_enter(b->rows.text) : NULL};
@@ -950,7 +952,8 @@ static int64_t pixels_for(size_t bytes)
     return LEAST + OF_BYTE * (int64_t)bytes;
 }
 
-static err read_body(struct intake *in, struct body *b, size_t bytes, struct taken_rows *ret)
+static err read_body(struct intake *in, struct request_body *b, size_t bytes,
+                     struct taken_rows *ret)
 {
     struct reading *reading;
     TRY(make_room(in, b->count, ret));
@@ -966,7 +969,7 @@ static err read_body(struct intake *in, struct body *b, size_t bytes, struct tak
 int intake_read(struct intake *in, enum intake_form form, const char *body, size_t bytes,
                 int64_t rows_max, struct taken_rows *ret)
 {
-    struct body b = {0};
+    struct request_body b = {0};
     bool is_too_much = false;
     *ret = (struct taken_rows){0};
     err e = parse(body, bytes, &b);

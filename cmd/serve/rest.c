@@ -24,7 +24,7 @@ enum {
 static const char models_path[] = "/v1/models/";
 
 /* /v1/models/NAME/versions/N:verb, /v1/models/NAME/labels/LABEL:verb */
-struct target {
+struct rest_target {
     char name[NAME_BYTES], label[NAME_BYTES]; /* "": none is said */
     int64_t version;                          /* -1: none is said */
     const char *rest;                         /* what is behind: "", "/metadata", ":predict" */
@@ -100,10 +100,10 @@ static bool read_name(const char **at, char ret[NAME_BYTES])
     return true;
 }
 
-static bool read_target(const char *path, struct target *ret)
+static bool read_target(const char *path, struct rest_target *ret)
 {
     static const char word[] = "/labels/";
-    *ret = (struct target){.version = -1, .rest = path + sizeof models_path - 1};
+    *ret = (struct rest_target){.version = -1, .rest = path + sizeof models_path - 1};
     if (!read_name(&ret->rest, ret->name)) return false;
     if (strncmp(ret->rest, word, sizeof word - 1)) return read_version(&ret->rest, &ret->version);
     ret->rest += sizeof word - 1;
@@ -117,7 +117,7 @@ static bool has_name(struct served *s, const char *name)
 }
 
 /* A number may be of any version, with a label or without; else one without is meant. */
-static bool is_meant(struct served *s, const struct target *t)
+static bool is_meant(struct served *s, const struct rest_target *t)
 {
     const char *label = served_label(s);
     if (!has_name(s, t->name)) return false;
@@ -125,7 +125,7 @@ static bool is_meant(struct served *s, const struct target *t)
 }
 
 /* The version, and whose it is: NULL where no model has that name, or no version that label. */
-static struct version *find_version(const struct rest *rest, const struct target *t,
+static struct version *find_version(const struct rest *rest, const struct rest_target *t,
                                     struct served **of)
 {
     struct version *version = NULL;
@@ -145,7 +145,7 @@ static bool is_model(const struct rest *rest, const char *name)
     return is_one;
 }
 
-static void not_found(const struct rest *rest, struct http_reply *r, const struct target *t)
+static void not_found(const struct rest *rest, struct http_reply *r, const struct rest_target *t)
 {
     if (*t->label && is_model(rest, t->name))
         say(r, BAD_REQUEST, "Unrecognized servable version label: %s", t->label);
@@ -157,8 +157,8 @@ static void not_found(const struct rest *rest, struct http_reply *r, const struc
 }
 
 /* NULL: it is said why. */
-static struct version *take(const struct rest *rest, const struct target *t, struct served **of,
-                            struct http_reply *r)
+static struct version *take(const struct rest *rest, const struct rest_target *t,
+                            struct served **of, struct http_reply *r)
 {
     struct version *version = find_version(rest, t, of);
     bool is_opening = false;
@@ -181,7 +181,8 @@ static void write_available(FILE *out, bool is_first, int64_t version)
 }
 
 /* All that are served under that name, each once */
-static void write_others(FILE *out, const struct rest *rest, const struct target *t, int64_t first)
+static void write_others(FILE *out, const struct rest *rest, const struct rest_target *t,
+                         int64_t first)
 {
     int64_t said[MODELS_MAX] = {first};
     int count = 1;
@@ -198,7 +199,8 @@ static void write_others(FILE *out, const struct rest *rest, const struct target
     }
 }
 
-static void answer_status(const struct rest *rest, const struct target *t, struct http_reply *r)
+static void answer_status(const struct rest *rest, const struct rest_target *t,
+                          struct http_reply *r)
 {
     struct served *of;
     struct version *version = find_version(rest, t, &of);
@@ -223,7 +225,8 @@ static void answer_status(const struct rest *rest, const struct target *t, struc
     served_give(of, version);
 }
 
-static void answer_metadata(const struct rest *rest, const struct target *t, struct http_reply *r)
+static void answer_metadata(const struct rest *rest, const struct rest_target *t,
+                            struct http_reply *r)
 {
     struct served *of;
     struct version *version = take(rest, t, &of, r);
@@ -234,7 +237,7 @@ static void answer_metadata(const struct rest *rest, const struct target *t, str
     served_give(of, version);
 }
 
-enum verb { PREDICT, CLASSIFY, REGRESS, VERBS };
+enum rest_verb { PREDICT, CLASSIFY, REGRESS, VERBS };
 static const char *const verbs[VERBS] = {":predict", ":classify", ":regress"};
 
 static int status_of(err e)
@@ -242,7 +245,7 @@ static int status_of(err e)
     return e == ERR_INPUT ? BAD_REQUEST : e == ERR_MEMORY ? NO_SERVICE : FAILED;
 }
 
-static int write_answer(enum verb verb, struct version *version, const struct taken_rows *rows,
+static int write_answer(enum rest_verb verb, struct version *version, const struct taken_rows *rows,
                         const struct version_answer *answer, struct http_reply *r)
 {
     FILE *out = begin(r);
@@ -270,7 +273,7 @@ static err check_size(const struct version *version, const struct taken_rows *ro
                 (long long)rows->rows, (long long)numbers, (int)ANSWER_NUMBERS_MAX);
 }
 
-static int compute(const struct rest *rest, enum verb verb, struct version *version,
+static int compute(const struct rest *rest, enum rest_verb verb, struct version *version,
                    const struct http_request *request, struct http_reply *r, int64_t *ret_rows)
 {
     struct taken_rows rows;
@@ -296,7 +299,7 @@ static int compute(const struct rest *rest, enum verb verb, struct version *vers
     return status;
 }
 
-static void answer_verb(const struct rest *rest, enum verb verb, const struct target *t,
+static void answer_verb(const struct rest *rest, enum rest_verb verb, const struct rest_target *t,
                         const struct http_request *request, struct http_reply *r)
 {
     const uint64_t began_ns = clock_ns();
@@ -322,14 +325,14 @@ static void malformed(const struct http_request *request, struct http_reply *r)
 static void answer_model(const struct rest *rest, const struct http_request *request,
                          struct http_reply *r)
 {
-    struct target t;
+    struct rest_target t;
     if (!read_target(request->path, &t)) {
         malformed(request, r);
         return;
     }
     const int verb = text_find(verbs, VERBS, t.rest);
     if (verb >= 0 && request->is_post)
-        answer_verb(rest, (enum verb)verb, &t, request, r);
+        answer_verb(rest, (enum rest_verb)verb, &t, request, r);
     else if (verb >= 0)
         bad_method(r, "POST");
     else if (strcmp(t.rest, "") && strcmp(t.rest, "/metadata"))

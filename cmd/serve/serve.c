@@ -91,7 +91,7 @@ static const struct field own_flags[] = {
 };
 
 /* A model, and how it is opened */
-struct opened {
+struct opened_model {
     struct restored_flags flags;
     struct version_options options;
 };
@@ -99,7 +99,7 @@ struct opened {
 struct serve {
     struct serve_flags flags;
     const char *spec;
-    struct opened opened[MODELS_MAX];
+    struct opened_model opened[MODELS_MAX];
     struct rest rest;
     struct http_server *server;
     bool is_ready;
@@ -214,7 +214,7 @@ static err open_server(struct serve *s)
 static err open_model(struct serve *s, const struct listed_model *m)
 {
     const struct serve_flags *f = &s->flags;
-    struct opened *o = &s->opened[s->rest.count];
+    struct opened_model *o = &s->opened[s->rest.count];
     o->flags = f->shared;
     o->flags.checkpoint = m->checkpoint;
     o->flags.set = m->set;

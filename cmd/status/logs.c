@@ -40,7 +40,7 @@ static const struct object logs_flags_object = {
     .size = sizeof(struct logs_flags),
 };
 
-struct line {
+struct logged_line {
     json_int_t unix_ms, number;
     int source;
     json_t *json; /* reference */
@@ -56,7 +56,7 @@ struct logs {
         bool is_away;             /* and that has been said */
     } * sources;
     int source_count;
-    struct line *lines; /* of one look */
+    struct logged_line *lines; /* of one look */
     int count;
     uint64_t heard_ms; /* when a ps has answered */
 };
@@ -79,7 +79,7 @@ static err source_of(struct logs *l, const char *task, struct source **ret)
     return OK;
 }
 
-static bool is_line(json_t *json, struct line *ret)
+static bool is_line(json_t *json, struct logged_line *ret)
 {
     const char *time, *level, *task, *text;
     return json_unpack(json, "{sI sI ss ss ss ss}", "number", &ret->number, "unix_ms",
@@ -94,12 +94,13 @@ static err add_lines(struct logs *l, int source, json_t *lines)
     const size_t more = json_array_size(lines);
     if (!json_is_array(lines) || more > LINES_MAX - (size_t)l->count)
         return fail(ERR_PROTOCOL, "%s: an invalid log", l->sources[source].task);
-    struct line *larger = realloc(l->lines, ((size_t)l->count + more + 1) * sizeof *l->lines);
+    struct logged_line *larger =
+        realloc(l->lines, ((size_t)l->count + more + 1) * sizeof *l->lines);
     if (!larger) return fail(ERR_MEMORY, "no memory for %zu lines", more);
     l->lines = larger;
     json_array_foreach(lines, i, json)
     {
-        struct line line = {.source = source};
+        struct logged_line line = {.source = source};
         struct source *s = &l->sources[source];
         if (!is_line(json, &line)) return fail(ERR_PROTOCOL, "%s: an invalid line", s->task);
         if (line.number == s->last && line.unix_ms == s->last_ms) continue;
@@ -116,7 +117,7 @@ static err add_lines(struct logs *l, int source, json_t *lines)
 /* Of the last line that was seen and those that follow. */
 static bool has_begun_anew(const struct source *s, json_t *lines)
 {
-    struct line first;
+    struct logged_line first;
     if (!s->last || !json_is_array(lines)) return false;
     if (!json_array_size(lines)) return true;
     return is_line(json_array_get(lines, 0), &first) && first.number == s->last &&
@@ -175,7 +176,7 @@ static err ask_task(struct logs *l, const struct task_status *status)
 
 static int compare(const void *a, const void *b)
 {
-    const struct line *x = a, *y = b;
+    const struct logged_line *x = a, *y = b;
     if (x->source == y->source) return (x->number > y->number) - (x->number < y->number);
     if (x->unix_ms != y->unix_ms) return (x->unix_ms > y->unix_ms) - (x->unix_ms < y->unix_ms);
     return (x->source > y->source) - (x->source < y->source);
@@ -183,7 +184,7 @@ static int compare(const void *a, const void *b)
 
 /* ---- printed ---- */
 
-static err print_line(const struct logs *l, const struct line *line)
+static err print_line(const struct logs *l, const struct logged_line *line)
 {
     char time[SAFE_TEXT_MAX], level[SAFE_TEXT_MAX], text[SAFE_TEXT_MAX];
     const char *task = l->sources[line->source].task, *mark = "";

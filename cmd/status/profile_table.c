@@ -9,7 +9,19 @@
 #include "cmd/status/status.h"
 
 /* What is told apart, by the categories of the timeline. */
-enum part { STEP, COMPUTE, DATA, PUSH, WAIT, HOOKS, RECEIVE, APPLY, REFRESH, CHECKPOINT, PARTS };
+enum step_part {
+    STEP,
+    COMPUTE,
+    DATA,
+    PUSH,
+    WAIT,
+    HOOKS,
+    RECEIVE,
+    APPLY,
+    REFRESH,
+    CHECKPOINT,
+    PARTS
+};
 static const struct {
     const char *name, *category, *other; /* other: NULL, or a second category of the same part */
     enum { OF_WORKER, OF_PS } owner;
@@ -28,13 +40,13 @@ static const struct {
 
 enum { PROCESSES_MAX = 8192 };
 
-struct stretch {
+struct part_stretch {
     int process;
-    enum part part;
+    enum step_part part;
     double begin_us, end_us;
 };
 
-struct node {
+struct node_time {
     const char *name, *op;
     double forward_us, backward_us;
 };
@@ -43,8 +55,8 @@ struct sums {
     const char *task[PROCESSES_MAX + 1]; /* by process; NULL: none */
     double us[PROCESSES_MAX + 1][PARTS];
     int steps[PROCESSES_MAX + 1];
-    struct stretch *stretches; /* [count] */
-    struct node *nodes;        /* [node_count] */
+    struct part_stretch *stretches; /* [count] */
+    struct node_time *nodes;        /* [node_count] */
     size_t count, node_count;
     int worker_steps; /* of all workers */
 };
@@ -65,7 +77,7 @@ static void add_node(struct sums *s, const char *name, const char *op, const cha
 {
     const bool is_back = strcmp(category, "backward") == 0;
     s->nodes[s->node_count++] =
-        (struct node){name, op ? op : name, is_back ? 0 : us, is_back ? us : 0};
+        (struct node_time){name, op ? op : name, is_back ? 0 : us, is_back ? us : 0};
 }
 
 static err add_span(struct sums *s, json_t *event, int process)
@@ -85,7 +97,7 @@ static err add_span(struct sums *s, json_t *event, int process)
     if (part == COMPUTE) add_node(s, name, op, category, us);
     if (part >= 0)
         s->stretches[s->count++] =
-            (struct stretch){process, (enum part)part, begin_us, begin_us + us};
+            (struct part_stretch){process, (enum step_part)part, begin_us, begin_us + us};
     return OK;
 }
 
@@ -107,7 +119,7 @@ static err add_event(struct sums *s, json_t *event)
 
 static int compare_stretches(const void *a, const void *b)
 {
-    const struct stretch *x = a, *y = b;
+    const struct part_stretch *x = a, *y = b;
     if (x->process != y->process) return x->process - y->process;
     if (x->part != y->part) return (int)x->part - (int)y->part;
     return (x->begin_us > y->begin_us) - (x->begin_us < y->begin_us);
@@ -119,7 +131,7 @@ static void sum_stretches(struct sums *s)
     double until_us = 0;
     if (s->count) qsort(s->stretches, s->count, sizeof *s->stretches, compare_stretches);
     for (size_t i = 0; i < s->count; i++) {
-        const struct stretch *at = &s->stretches[i];
+        const struct part_stretch *at = &s->stretches[i];
         const bool is_first = !i || at[-1].process != at->process || at[-1].part != at->part;
         const double begin_us = is_first || at->begin_us > until_us ? at->begin_us : until_us;
         if (at->end_us > begin_us) s->us[at->process][at->part] += at->end_us - begin_us;
@@ -129,13 +141,13 @@ static void sum_stretches(struct sums *s)
 
 static int compare_names(const void *a, const void *b)
 {
-    const struct node *x = a, *y = b;
+    const struct node_time *x = a, *y = b;
     return strcmp(x->name, y->name);
 }
 
 static int compare_times(const void *a, const void *b)
 {
-    const struct node *x = a, *y = b;
+    const struct node_time *x = a, *y = b;
     const double first = x->forward_us + x->backward_us, second = y->forward_us + y->backward_us;
     return (first < second) - (first > second);
 }

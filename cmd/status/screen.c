@@ -37,16 +37,16 @@ static const char *time_text(double seconds, char ret[TEXT_MAX])
     return ret;
 }
 
-struct totals {
+struct job_totals {
     double step, last_step, example_rate, examples, uptime;
     int ps, followers, workers;
     const struct task_status *chief; /* NULL: not known */
 };
 
 /* Asynchronous, each worker's step is a global one; synchronous, all take the same. */
-static struct totals total(const struct job_status *s)
+static struct job_totals total(const struct job_status *s)
 {
-    struct totals t = {.chief = tasks_chief(s->tasks, s->count)};
+    struct job_totals t = {.chief = tasks_chief(s->tasks, s->count)};
     for (int i = 0; i < s->count; i++) {
         const struct task_status *status = &s->tasks[i];
         if (of(status, COUNTER_STEP) > t.step) t.step = of(status, COUNTER_STEP);
@@ -63,7 +63,7 @@ static struct totals total(const struct job_status *s)
     return t;
 }
 
-static void print_head(const struct totals *t)
+static void print_head(const struct job_totals *t)
 {
     char text[TEXT_MAX];
     printf("step %.0f", t->step);
@@ -149,7 +149,7 @@ static void print_workers(const struct job_status *s)
 
 void status_print(const struct job_status *s, const struct finding *findings, int count)
 {
-    const struct totals totals = total(s);
+    const struct job_totals totals = total(s);
     print_head(&totals);
     print_ps(s);
     print_unanswered(s);

@@ -15,25 +15,25 @@ enum {
     PAGES_MAX = 1000, /* of VISIT_PAGE_MAX variables: a ps that has more of them is none */
 };
 
-struct row {
+struct variable_row {
     const char *name, *kind, *shape;
     char ps[PS_TEXT_MAX];   /* "0,2,5" */
     json_t *dims, *holders; /* the same as lists */
 };
 
-struct table {
-    struct row *at;
+struct variable_rows {
+    struct variable_row *at;
     int count, capacity;
     json_t *index; /* of "kind name": its number */
 };
 
-static struct row *find_row(struct table *table, const char *key)
+static struct variable_row *find_row(struct variable_rows *table, const char *key)
 {
     json_t *number = json_object_get(table->index, key);
     return number ? &table->at[json_integer_value(number)] : NULL;
 }
 
-static err new_row(struct table *table, const char *key, struct row **ret)
+static err new_row(struct variable_rows *table, const char *key, struct variable_row **ret)
 {
     if (table->count == table->capacity) {
         int capacity = table->capacity ? 2 * table->capacity : ROWS_FIRST;
@@ -44,11 +44,11 @@ static err new_row(struct table *table, const char *key, struct row **ret)
     }
     json_object_set_new(table->index, key, json_integer(table->count));
     *ret = &table->at[table->count++];
-    **ret = (struct row){0};
+    **ret = (struct variable_row){0};
     return OK;
 }
 
-static err add_row(struct var *var, struct table *table, json_t *variable, int ps)
+static err add_row(struct var *var, struct variable_rows *table, json_t *variable, int ps)
 {
     const char *name, *kind;
     json_t *list;
@@ -58,7 +58,7 @@ static err add_row(struct var *var, struct table *table, json_t *variable, int p
         return fail(ERR_PROTOCOL, "ps/%d: an invalid list", ps);
     TRY(variable_view_shape(list, &shape));
     char *key = arena_format(&var->arena, "%s %s", kind, name);
-    struct row *row = find_row(table, key);
+    struct variable_row *row = find_row(table, key);
     if (!row) {
         TRY(new_row(table, key, &row));
         row->name = arena_string(&var->arena, name);
@@ -91,7 +91,7 @@ static err check_page(const struct var *var, int ps, int page, uint64_t started_
 }
 
 /* The next page of every ps that has one. ret_is_done: none has any more. */
-static err add_pages(struct var *var, struct table *table, int page, uint64_t started_ms,
+static err add_pages(struct var *var, struct variable_rows *table, int page, uint64_t started_ms,
                      bool *ret_is_done)
 {
     *ret_is_done = true;
@@ -115,7 +115,7 @@ static err add_pages(struct var *var, struct table *table, int page, uint64_t st
 
 static int compare_rows(const void *left, const void *right)
 {
-    const struct row *a = left, *b = right;
+    const struct variable_row *a = left, *b = right;
     int order = strcmp(b->kind, a->kind); /* trained, step, shared */
     return order ? order : strcmp(a->name, b->name);
 }
@@ -126,7 +126,7 @@ static int widest(int width, const char *text)
     return length > width ? length : width;
 }
 
-static void print_table(struct table *table)
+static void print_table(struct variable_rows *table)
 {
     int name = (int)strlen("variable"), shape = (int)strlen("shape");
     if (table->count) qsort(table->at, (size_t)table->count, sizeof *table->at, compare_rows);
@@ -136,17 +136,17 @@ static void print_table(struct table *table)
     }
     printf("%-*s  %-*s  %-7s  ps\n", name, "variable", shape, "shape", "kind");
     for (int i = 0; i < table->count; i++) {
-        const struct row *row = &table->at[i];
+        const struct variable_row *row = &table->at[i];
         printf("%-*s  %-*s  %-7s  %s\n", name, row->name, shape, row->shape, row->kind, row->ps);
     }
 }
 
-static err print_json(struct table *table)
+static err print_json(struct variable_rows *table)
 {
     json_t *list = json_array();
     if (table->count) qsort(table->at, (size_t)table->count, sizeof *table->at, compare_rows);
     for (int i = 0; i < table->count; i++) {
-        const struct row *row = &table->at[i];
+        const struct variable_row *row = &table->at[i];
         json_array_append_new(list, json_pack("{ss sO ss sO}", "name", row->name, "shape",
                                               row->dims, "kind", row->kind, "ps", row->holders));
     }
@@ -156,7 +156,7 @@ static err print_json(struct table *table)
 /* Page by page; `version` holds where the next one begins. */
 err var_ls(struct var *var)
 {
-    struct table table = {.index = json_object()};
+    struct variable_rows table = {.index = json_object()};
     const uint64_t started_ms = clock_ms();
     bool is_done = false;
     err e = OK;

@@ -89,11 +89,12 @@ static void put(struct variable_view *seen, int64_t at, double x)
 }
 
 /* Where along which axis a part lies. */
-struct place {
+struct axis_place {
     int64_t start, length, rows, inner;
 };
 
-static err read_place(const struct variable_view *seen, json_t *part, int axis, struct place *ret)
+static err read_place(const struct variable_view *seen, json_t *part, int axis,
+                      struct axis_place *ret)
 {
     json_int_t start = 0, length = 0;
     const struct shape *shape = &seen->shape;
@@ -104,7 +105,7 @@ static err read_place(const struct variable_view *seen, json_t *part, int axis, 
     start -= seen->first_row;
     if (length < 1 || start >= axis_length || length > axis_length - start)
         return fail(ERR_PROTOCOL, "an answer with an invalid part");
-    struct place place = {.start = start, .length = length, .rows = 1, .inner = 1};
+    struct axis_place place = {.start = start, .length = length, .rows = 1, .inner = 1};
     for (int i = 0; i < axis; i++) place.rows *= shape->dim[i];
     if (shape->rank) place.inner = shape_count_from(shape, axis + 1);
     *ret = place;
@@ -113,7 +114,7 @@ static err read_place(const struct variable_view *seen, json_t *part, int axis, 
 
 static err add_part(struct variable_view *seen, json_t *part, int axis)
 {
-    struct place place = {0};
+    struct axis_place place = {0};
     json_t *values = json_object_get(part, "values");
     TRY(read_place(seen, part, axis, &place));
     int64_t run = place.length * place.inner;

@@ -220,9 +220,9 @@ static bool is_log(const char *text)
 
 /* ---- files ---- */
 
-enum shape { SHAPE_NONE, SHAPE_LOG, SHAPE_JSON_LOG, SHAPE_METRICS };
+enum line_shape { SHAPE_NONE, SHAPE_LOG, SHAPE_JSON_LOG, SHAPE_METRICS };
 
-static enum shape shape_of(const char *line, json_t *json)
+static enum line_shape shape_of(const char *line, json_t *json)
 {
     if (json_is_object(json) && is_metrics(json)) return SHAPE_METRICS;
     if (json_is_object(json) && json_object_get(json, "level") && json_object_get(json, "task"))
@@ -257,7 +257,7 @@ static bool next_line(struct line_reading *l, bool found_some)
 }
 
 /* By its first lines; a log may begin with a table, or with what other programs said. */
-static err read_lines(FILE *file, const char *path, struct evidence *e, enum shape *ret)
+static err read_lines(FILE *file, const char *path, struct evidence *e, enum line_shape *ret)
 {
     struct log_reading reading = {.logs = &e->logs, .path = path};
     struct metrics_seen metrics = {0};
@@ -265,7 +265,7 @@ static err read_lines(FILE *file, const char *path, struct evidence *e, enum sha
     *ret = SHAPE_NONE;
     while (next_line(&l, *ret != SHAPE_NONE)) {
         json_t *json = *l.text == '{' ? json_loads(l.text, 0, NULL) : NULL;
-        const enum shape shape = shape_of(l.text, json);
+        const enum line_shape shape = shape_of(l.text, json);
         if (*ret == SHAPE_NONE) *ret = shape;
         if (shape == SHAPE_METRICS) take_metrics(&metrics, path, l.line, json);
         if (shape == SHAPE_JSON_LOG) take_json(&reading, json, l.line);
@@ -291,7 +291,7 @@ static json_t *load_json(FILE *file)
 static err read_file(const char *path, struct evidence *e, bool *ret_is_one)
 {
     FILE *file;
-    enum shape shape = SHAPE_NONE;
+    enum line_shape shape = SHAPE_NONE;
     TRY(local_open_text(path, &file));
     json_t *json = load_json(file);
     *ret_is_one = json && is_result(json);

@@ -17,12 +17,12 @@ enum {
     LINES_MAX = 200,    /* of a file of numbers with names */
 };
 
-struct group {
+struct control_group {
     bool is_unified; /* version 2 */
     char path[CONTROL_PATH_MAX];
 };
 
-struct search {
+struct group_search {
     const char *root, *controller;
     control_limit *limit;
 };
@@ -68,7 +68,7 @@ static bool lists(const char *words, size_t bytes, const char *word)
 }
 
 /* "4:cpu,cpuacct:/docker/abc\n", "0::/user.slice\n" */
-static bool read_group(const char *line, const char *controller, struct group *ret)
+static bool read_group(const char *line, const char *controller, struct control_group *ret)
 {
     const char *names = strchr(line, ':');
     const char *path = names ? strchr(names + 1, ':') : NULL;
@@ -86,7 +86,7 @@ static void tighten(double *least, double other)
 }
 
 /* Of the group and all above it; below: its path from the mount on. */
-static double limit_of_group(const struct search *s, const char *mount, const char *below,
+static double limit_of_group(const struct group_search *s, const char *mount, const char *below,
                              bool is_unified)
 {
     char folder[2 * CONTROL_PATH_MAX];
@@ -105,7 +105,8 @@ static double limit_of_group(const struct search *s, const char *mount, const ch
 
 /* "36 25 0:32 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct": the part of the
  * hierarchy that is seen, where, and of which kind. */
-static double limit_of_mount(const struct search *s, char *line, const struct group *group)
+static double limit_of_mount(const struct group_search *s, char *line,
+                             const struct control_group *group)
 {
     char *seen, *mount, *more = NULL;
     strtok_r(line, " ", &more);
@@ -125,7 +126,7 @@ static double limit_of_mount(const struct search *s, char *line, const struct gr
     return limit_of_group(s, mount, is_below ? group->path + bytes : "", is_unified);
 }
 
-static double limit_of(const struct search *s, const struct group *group)
+static double limit_of(const struct group_search *s, const struct control_group *group)
 {
     char line[CONTROL_PATH_MAX];
     double limit = 0;
@@ -138,9 +139,9 @@ static double limit_of(const struct search *s, const struct group *group)
 
 double control_groups_least(const char *root, const char *controller, control_limit *limit)
 {
-    const struct search search = {root, controller, limit};
+    const struct group_search search = {root, controller, limit};
     char line[CONTROL_PATH_MAX];
-    struct group group;
+    struct control_group group;
     double least = 0;
     FILE *groups = control_open(root, "/proc/self/cgroup");
     for (int i = 0; groups && i < GROUPS_MAX && fgets(line, sizeof line, groups); i++)

@@ -45,13 +45,13 @@ static struct two mix_32(const uint8_t *at, uint64_t a, uint64_t b)
     return (struct two){middle + last, b + sum};
 }
 
-struct state {
+struct hash_state {
     uint64_t x, y, z;
     struct two v, w;
 };
 
 /* near: by how much v.first and w.second count */
-static void mix_block(struct state *s, const uint8_t *at, uint64_t factor, uint64_t near)
+static void mix_block(struct hash_state *s, const uint8_t *at, uint64_t factor, uint64_t near)
 {
     s->x = farm_turn(s->x + s->y + s->v.first + farm_load_8(at + 8), 37) * factor;
     s->y = farm_turn(s->y + s->v.second + farm_load_8(at + 48), 42) * factor;
@@ -69,7 +69,8 @@ static void mix_block(struct state *s, const uint8_t *at, uint64_t factor, uint6
 static uint64_t of_more(const uint8_t *at, size_t count)
 {
     const uint64_t seed = 81;
-    struct state s = {.x = seed * FARM_PRIME_2 + farm_load_8(at), .y = seed * FARM_PRIME_1 + 113};
+    struct hash_state s = {.x = seed * FARM_PRIME_2 + farm_load_8(at),
+                           .y = seed * FARM_PRIME_1 + 113};
     s.z = farm_fold(s.y * FARM_PRIME_2 + 113) * FARM_PRIME_2;
     const size_t blocks = (count - 1) / BLOCK_BYTES, rest = (count - 1) % BLOCK_BYTES;
     for (size_t i = 0; i < blocks; i++) mix_block(&s, at + i * BLOCK_BYTES, FARM_PRIME_1, 1);

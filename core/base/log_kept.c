@@ -9,7 +9,7 @@
 
 #include "core/base/printable.h"
 
-struct kept {
+struct kept_line {
     struct timespec time;
     enum log_level level;
     char text[LOG_KEPT_BYTES];
@@ -18,7 +18,7 @@ struct kept {
 static struct {
     pthread_mutex_t lock; /* guards what follows */
     uint64_t count;       /* lines so far */
-    struct kept at[LOG_KEPT_LINES];
+    struct kept_line at[LOG_KEPT_LINES];
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void log_keep(enum log_level level, const char *text)
@@ -26,7 +26,7 @@ void log_keep(enum log_level level, const char *text)
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     pthread_mutex_lock(&all.lock);
-    struct kept *line = &all.at[all.count++ % LOG_KEPT_LINES];
+    struct kept_line *line = &all.at[all.count++ % LOG_KEPT_LINES];
     line->time = now;
     line->level = level;
     printable_copy(line->text, sizeof line->text, text);
@@ -35,7 +35,7 @@ void log_keep(enum log_level level, const char *text)
 
 static json_t *line_json(uint64_t number)
 {
-    const struct kept *line = &all.at[(number - 1) % LOG_KEPT_LINES];
+    const struct kept_line *line = &all.at[(number - 1) % LOG_KEPT_LINES];
     char time[LOG_TIME_MAX];
     return json_pack("{sI sI ss ss ss ss}", "number", (json_int_t)number, "unix_ms",
                      (json_int_t)line->time.tv_sec * 1000 + line->time.tv_nsec / 1000000, "time",

@@ -43,12 +43,12 @@ void standard_output_pass(int to, const char *bytes, size_t count)
 }
 
 /* Made safe on its way out; leaves in whole pieces. */
-struct piece {
+struct output_piece {
     size_t used;
     char at[PIECE_BYTES];
 };
 
-static void put(struct piece *piece, const char *bytes, size_t count)
+static void put(struct output_piece *piece, const char *bytes, size_t count)
 {
     if (piece->used + count > sizeof piece->at) {
         standard_output_pass(STDOUT_FILENO, piece->at, piece->used);
@@ -58,14 +58,14 @@ static void put(struct piece *piece, const char *bytes, size_t count)
     piece->used += count;
 }
 
-static void put_escaped(struct piece *piece, char byte)
+static void put_escaped(struct output_piece *piece, char byte)
 {
     char escaped[PRINTABLE_BYTES_MAX];
     put(piece, escaped, (size_t)printable_escape(byte, escaped));
 }
 
 /* Takes from what is begun all that can be told by now. */
-static void put_begun(struct piece *piece)
+static void put_begun(struct output_piece *piece)
 {
     while (state.begun_count > 0) {
         const int bytes = printable_bytes(state.begun, state.begun_count);
@@ -83,7 +83,7 @@ static void put_begun(struct piece *piece)
 /* What stdout has gathered. stdout itself sees no failure. */
 static ssize_t take(void *cookie, const char *bytes, size_t count)
 {
-    struct piece piece = {.used = 0};
+    struct output_piece piece = {.used = 0};
     log_clear_status();
     for (size_t i = 0; i < count; i++) {
         state.begun[state.begun_count++] = bytes[i];
@@ -103,7 +103,7 @@ void standard_output_open(void)
 
 err standard_output_flush(void)
 {
-    struct piece piece = {.used = 0};
+    struct output_piece piece = {.used = 0};
     fflush(stdout);
     for (size_t i = 0; i < state.begun_count; i++) put_escaped(&piece, state.begun[i]);
     state.begun_count = 0;

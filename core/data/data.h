@@ -25,7 +25,7 @@ struct dataset {
     const char *name;         /* for messages: the files, or the generator */
     const char *label_name;   /* the files of the labels */
     struct left_out left_out; /* of the whole source, before rows were skipped */
-    struct parts *parts;      /* where it is made of several files (parts.h); else NULL */
+    struct data_parts *parts; /* where it is made of several files (parts.h); else NULL */
     const char *use;          /* which parts of the file are what; "" or NULL: it says so itself */
     struct strings feature_names; /* of the numbers of "features", in their order; none: no file
                                      names them. They live as long as the dataset */

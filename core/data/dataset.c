@@ -211,7 +211,7 @@ static err open_stream(const struct source_spec *spec, const struct format_conte
                        struct batch_source **ret)
 {
     struct dataset d;
-    struct stream *stream = NULL;
+    struct row_stream *stream = NULL;
     const err e = stream_open(spec, context, &stream);
     if (e) return fail_prefix(e, "%s data", spec->format.kind->object->name);
     stream_describe(stream, &d);

@@ -15,14 +15,14 @@
 enum { NAME_BYTES_MAX = PATH_BYTES_MAX, NAMES_GROW_MIN = 16, NAMES_BYTES_MAX = 64 << 20 };
 
 /* On their way: where they are, and how many fit. */
-struct found {
+struct file_search {
     const struct format_context *context;
     struct arena *arena;
     struct strings files;
     int capacity;
 };
 
-static err add(struct found *f, const char *path)
+static err add(struct file_search *f, const char *path)
 {
     if (f->files.count == FIELD_LIST_MAX)
         return fail(ERR_INPUT, "more than %d files", (int)FIELD_LIST_MAX);
@@ -37,7 +37,7 @@ static err add(struct found *f, const char *path)
     return OK;
 }
 
-static err joined(const struct found *f, const char *path, const char **ret)
+static err joined(const struct file_search *f, const char *path, const char **ret)
 {
     char *whole = path_join(f->context->directory, path);
     if (!whole) return fail(ERR_MEMORY, "no memory for names of files");
@@ -47,7 +47,7 @@ static err joined(const struct found *f, const char *path, const char **ret)
 }
 
 struct fitting {
-    struct found *found;
+    struct file_search *found;
     const char *pattern;
     size_t before; /* bytes of the directory that were put in front of the pattern */
     bool is_any, is_any_hidden;
@@ -78,7 +78,7 @@ static err add_fitting(void *context, const char *path)
 }
 
 /* The directory in front of a pattern is no part of it: its own stars mean themselves. */
-static err add_all_fitting(struct found *f, const char *pattern, const char *whole)
+static err add_all_fitting(struct file_search *f, const char *pattern, const char *whole)
 {
     struct fitting fitting = {
         .found = f, .pattern = pattern, .before = strlen(whole) - strlen(pattern)};
@@ -92,7 +92,7 @@ static err add_all_fitting(struct found *f, const char *pattern, const char *who
     return may_lie_elsewhere ? input_fail_absent(f->context) : e;
 }
 
-static err add_one(struct found *f, const char *path)
+static err add_one(struct file_search *f, const char *path)
 {
     const char *whole = NULL;
     if (!strpbrk(path, "*?[")) return add(f, path);
@@ -105,7 +105,7 @@ static err add_one(struct found *f, const char *path)
 /* ---- a file of names ---- */
 
 /* A name is looked for here, where the line is known; one behind a URL when it is read. */
-static err check_name(const struct found *f, const char *path)
+static err check_name(const struct file_search *f, const char *path)
 {
     const char *whole = NULL;
     if (strpbrk(path, "*?[")) return OK;
@@ -115,7 +115,7 @@ static err check_name(const struct found *f, const char *path)
     return path_is_relative(path) ? input_fail_absent(f->context) : e;
 }
 
-static err add_line(struct found *f, char *line)
+static err add_line(struct file_search *f, char *line)
 {
     line += strspn(line, " \t");
     size_t length = strlen(line);
@@ -127,7 +127,7 @@ static err add_line(struct found *f, char *line)
     return add_one(f, line);
 }
 
-static err add_lines(struct found *f, FILE *names, const char *path)
+static err add_lines(struct file_search *f, FILE *names, const char *path)
 {
     char line[NAME_BYTES_MAX];
     for (int number = 1; fgets(line, sizeof line, names); number++) {
@@ -137,7 +137,7 @@ static err add_lines(struct found *f, FILE *names, const char *path)
     return ferror(names) ? fail(ERR_IO, "%s: %s", path, strerror(errno)) : OK;
 }
 
-static err add_names(struct found *f, const char *path)
+static err add_names(struct file_search *f, const char *path)
 {
     const char *whole = NULL;
     char shown[PATH_BYTES_MAX];
@@ -154,16 +154,16 @@ static err add_names(struct found *f, const char *path)
 
 /* ---- a file that is read twice ---- */
 
-struct named {
+struct named_file {
     const char *path; /* as it is said */
     const char *name; /* without "./" in front */
     size_t bytes;     /* of the name, without what packers add */
 };
 
-static struct named name_of(const char *path)
+static struct named_file name_of(const char *path)
 {
     static const char *const endings[] = {".gz", ".zst"};
-    struct named n = {path, path, 0};
+    struct named_file n = {path, path, 0};
     while (!strncmp(n.name, "./", 2)) n.name += 2;
     n.bytes = strlen(n.name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
@@ -178,7 +178,7 @@ static struct named name_of(const char *path)
 
 static int compare(const void *a, const void *b)
 {
-    const struct named *x = a, *y = b;
+    const struct named_file *x = a, *y = b;
     const int order = memcmp(x->name, y->name, x->bytes < y->bytes ? x->bytes : y->bytes);
     if (order) return order;
     if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
@@ -187,12 +187,12 @@ static int compare(const void *a, const void *b)
 
 /* What of a list is read twice; the first of each kind */
 struct doubles {
-    const struct named *at;
+    const struct named_file *at;
     int count;
     uint64_t what; /* a fingerprint of all names */
 };
 
-static void note_double(struct doubles *d, const struct named *at)
+static void note_double(struct doubles *d, const struct named_file *at)
 {
     if (!d->count++) d->at = at;
     d->what = fingerprint_join(d->what, fingerprint(at->name, strlen(at->name)));
@@ -225,12 +225,12 @@ static void say_packed_beside(const struct doubles *d)
 static void warn_of_doubles(const struct strings *files)
 {
     struct doubles listed = {0}, packed = {0};
-    struct named *sorted = calloc((size_t)files->count + 1, sizeof *sorted);
+    struct named_file *sorted = calloc((size_t)files->count + 1, sizeof *sorted);
     if (!sorted) return; /* a warning less */
     for (int i = 0; i < files->count; i++) sorted[i] = name_of(files->at[i]);
     qsort(sorted, (size_t)files->count, sizeof *sorted, compare);
     for (int i = 0; i + 1 < files->count; i++) {
-        const struct named *a = &sorted[i], *b = &sorted[i + 1];
+        const struct named_file *a = &sorted[i], *b = &sorted[i + 1];
         if (a->bytes == b->bytes && memcmp(a->name, b->name, a->bytes) == 0)
             note_double(strcmp(a->name, b->name) == 0 ? &listed : &packed, a);
     }
@@ -242,7 +242,7 @@ static void warn_of_doubles(const struct strings *files)
 err files_find(const struct strings *given, const struct format_context *context,
                struct arena *arena, struct strings *ret)
 {
-    struct found f = {.context = context, .arena = arena};
+    struct file_search f = {.context = context, .arena = arena};
     for (int i = 0; i < given->count; i++) {
         const char *path = given->at[i];
         TRY(path[0] == '@' ? add_names(&f, path + 1) : add_one(&f, path));

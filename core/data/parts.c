@@ -21,16 +21,16 @@ enum { FILE_NAMES_MAX = 1100 }; /* for a person */
 enum { HEAD_BYTES = 64 << 10 };
 
 /* One file of each field, once it is open. */
-struct part {
+struct data_part {
     const char *name, *label_name;
     int64_t rows_before, left_before; /* that were kept, and left out */
 };
 
-struct parts {
+struct data_parts {
     struct arena arena;
     struct strings files[FILES_OF_PART_MAX];
     int count, opened;
-    struct part *at;        /* [count] */
+    struct data_part *at;   /* [count] */
     int empty, first_empty; /* how many have no row; the first of them */
     bool is_read;           /* a first reader was opened, whose rows were these: */
     struct strings cell_names, feature_names;
@@ -42,7 +42,7 @@ struct parts {
     struct block blocks[COLUMNS_MAX];
 };
 
-void parts_free(struct parts *parts)
+void parts_free(struct data_parts *parts)
 {
     if (!parts) return;
     for (int i = 0; i < COLUMNS_MAX; i++) block_drop(&parts->blocks[i]);
@@ -73,7 +73,7 @@ const struct strings *parts_given(const struct source_spec *source)
     return (const struct strings *)((const char *)source->format.attributes + field->offset);
 }
 
-static err find_of_field(struct parts *parts, const struct source_spec *source,
+static err find_of_field(struct data_parts *parts, const struct source_spec *source,
                          const struct format_context *context, const struct field *field,
                          struct strings *ret)
 {
@@ -87,7 +87,7 @@ static err find_of_field(struct parts *parts, const struct source_spec *source,
 }
 
 /* Files of labels are of no interest where labels are not. */
-static err find_files(struct parts *parts, const struct source_spec *source,
+static err find_files(struct data_parts *parts, const struct source_spec *source,
                       const struct format_context *context)
 {
     const struct format *format = source->format.kind->descriptor;
@@ -106,9 +106,9 @@ static err find_files(struct parts *parts, const struct source_spec *source,
 }
 
 err parts_find(const struct source_spec *source, const struct format_context *context,
-               struct parts **ret)
+               struct data_parts **ret)
 {
-    struct parts *parts = calloc(1, sizeof *parts);
+    struct data_parts *parts = calloc(1, sizeof *parts);
     if (!parts) return fail(ERR_MEMORY, "no memory for names of files");
     const err e = find_files(parts, source, context);
     if (e)
@@ -118,12 +118,12 @@ err parts_find(const struct source_spec *source, const struct format_context *co
     return e;
 }
 
-int parts_count(const struct parts *parts)
+int parts_count(const struct data_parts *parts)
 {
     return parts->count;
 }
 
-struct strings parts_feature_names(const struct parts *parts)
+struct strings parts_feature_names(const struct data_parts *parts)
 {
     return parts->feature_names;
 }
@@ -148,7 +148,7 @@ static err read_head(struct input *in, char head[HEAD_BYTES], size_t *ret_bytes)
     return OK;
 }
 
-err parts_head(const struct parts *parts, const struct format_context *context, int part,
+err parts_head(const struct data_parts *parts, const struct format_context *context, int part,
                uint64_t *ret)
 {
     struct input *in = NULL;
@@ -184,8 +184,8 @@ static err add_digest(const struct format_context *context, const char *path, ch
     return e;
 }
 
-static err add_digests(const struct parts *parts, const struct format_context *context, char *head,
-                       uint64_t *digest)
+static err add_digests(const struct data_parts *parts, const struct format_context *context,
+                       char *head, uint64_t *digest)
 {
     for (int i = 0; i < FILES_OF_PART_MAX; i++)
         for (int k = 0; k < parts->files[i].count; k++)
@@ -196,7 +196,7 @@ static err add_digests(const struct parts *parts, const struct format_context *c
 err parts_digest(const struct source_spec *source, const struct format_context *context,
                  uint64_t *ret)
 {
-    struct parts *parts;
+    struct data_parts *parts;
     *ret = 0;
     if (!parts_are_files(source->format.kind->descriptor))
         return fail(ERR_INPUT, "its rows come from no file");
@@ -221,7 +221,7 @@ static err add_bytes(const struct format_context *context, const char *path, uin
 err parts_bytes(const struct source_spec *source, const struct format_context *context,
                 uint64_t *ret)
 {
-    struct parts *parts;
+    struct data_parts *parts;
     err e = parts_find(source, context, &parts);
     if (e) return e;
     for (int i = 0; !e && i < parts->count; i++) e = add_bytes(context, parts->files[0].at[i], ret);
@@ -229,7 +229,7 @@ err parts_bytes(const struct source_spec *source, const struct format_context *c
     return e;
 }
 
-static struct format_context context_of_part(const struct parts *parts,
+static struct format_context context_of_part(const struct data_parts *parts,
                                              const struct format_context *context, int part)
 {
     struct format_context result = *context;
@@ -246,10 +246,10 @@ static int64_t count_left(const struct format_context *context)
     return context->bad_rows ? context->bad_rows->count : 0;
 }
 
-static void set_opened(struct parts *parts, const char *name, const char *label_name, int64_t rows,
-                       int64_t left)
+static void set_opened(struct data_parts *parts, const char *name, const char *label_name,
+                       int64_t rows, int64_t left)
 {
-    parts->at[parts->opened++] = (struct part){
+    parts->at[parts->opened++] = (struct data_part){
         .name = arena_string(&parts->arena, name),
         .label_name = arena_string(&parts->arena, label_name),
         .rows_before = rows,
@@ -259,13 +259,13 @@ static void set_opened(struct parts *parts, const char *name, const char *label_
 
 /* ---- files without rows ---- */
 
-void parts_note_empty(struct parts *parts, int part)
+void parts_note_empty(struct data_parts *parts, int part)
 {
     if (parts->empty++ == 0) parts->first_empty = part;
 }
 
 /* Beside a failure to open it, whose text stays. */
-static bool is_empty(const struct parts *parts, const struct format_context *context, int part)
+static bool is_empty(const struct data_parts *parts, const struct format_context *context, int part)
 {
     char text[ERROR_TEXT_MAX];
     if (!context->has_other_parts && parts->count == 1) return false;
@@ -275,7 +275,7 @@ static bool is_empty(const struct parts *parts, const struct format_context *con
 }
 
 /* Once, however many passes over them there are. */
-static void say_empty(const struct parts *parts)
+static void say_empty(const struct data_parts *parts)
 {
     char shown[PATH_BYTES_MAX];
     const char *first = path_shown(parts->files[0].at[parts->first_empty], shown);
@@ -286,7 +286,7 @@ static void say_empty(const struct parts *parts)
 }
 
 /* Writers of many files leave some without rows; all of them are a mistake. */
-err parts_end(const struct parts *parts, int64_t rows)
+err parts_end(const struct data_parts *parts, int64_t rows)
 {
     char shown[PATH_BYTES_MAX];
     if (rows == 0 && parts->count > 1)
@@ -297,7 +297,7 @@ err parts_end(const struct parts *parts, int64_t rows)
 }
 
 /* Several files are called by the first and how many there are. */
-static void name_dataset(struct parts *parts, struct dataset *d)
+static void name_dataset(struct data_parts *parts, struct dataset *d)
 {
     const int more = parts->count - 1;
     d->name = arena_format(&parts->arena, "%s and %d more", parts->at[0].name, more);
@@ -312,7 +312,7 @@ struct part_row dataset_row_part(const struct dataset *d, int64_t row)
     const int64_t number = left_out_number(&d->left_out, row);
     if (!d->parts) return (struct part_row){d->name, d->label_name, number};
     while (i + 1 < d->parts->opened && d->parts->at[i + 1].rows_before <= row) i++;
-    const struct part *part = &d->parts->at[i];
+    const struct data_part *part = &d->parts->at[i];
     return (struct part_row){part->name, part->label_name,
                              number - part->rows_before - part->left_before};
 }
@@ -345,7 +345,7 @@ static err check_alike(const struct dataset *all, const struct dataset *more)
                 more->use);
 }
 
-static err append(struct parts *parts, struct dataset *all, const struct dataset *more)
+static err append(struct data_parts *parts, struct dataset *all, const struct dataset *more)
 {
     for (int i = 0; i < all->column_count; i++) {
         struct column *to = &all->columns[i];
@@ -361,7 +361,7 @@ static err append(struct parts *parts, struct dataset *all, const struct dataset
 }
 
 /* What the first one says of its columns and its use holds for all. */
-static err append_part(struct parts *parts, struct dataset *all, const struct dataset *more,
+static err append_part(struct data_parts *parts, struct dataset *all, const struct dataset *more,
                        int64_t left)
 {
     if (all->column_count == 0) {
@@ -380,14 +380,14 @@ static err append_part(struct parts *parts, struct dataset *all, const struct da
     return append(parts, all, more);
 }
 
-static void pass_part(struct parts *parts, int part, int64_t rows, int64_t left)
+static void pass_part(struct data_parts *parts, int part, int64_t rows, int64_t left)
 {
     const char *name = parts->files[0].at[part];
     parts_note_empty(parts, part);
     set_opened(parts, name, name, rows, left);
 }
 
-static err open_part(struct parts *parts, const struct source_spec *source,
+static err open_part(struct data_parts *parts, const struct source_spec *source,
                      const struct format_context *context, int part, struct dataset *ret)
 {
     const struct format *format = source->format.kind->descriptor;
@@ -395,7 +395,7 @@ static err open_part(struct parts *parts, const struct source_spec *source,
     return format->open(source->format.attributes, &own, ret);
 }
 
-static err open_all(struct parts *parts, const struct source_spec *source,
+static err open_all(struct data_parts *parts, const struct source_spec *source,
                     const struct format_context *context, struct dataset *all)
 {
     for (int i = 0; i < parts->count && !has_enough(source, all->rows); i++) {
@@ -420,7 +420,7 @@ err parts_open(const struct source_spec *source, const struct format_context *co
                struct dataset *ret)
 {
     struct dataset all = {0};
-    struct parts *parts;
+    struct data_parts *parts;
     TRY(parts_find(source, context, &parts));
     const bool is_one = parts->count == 1;
     err e = is_one ? open_part(parts, source, context, 0, &all)
@@ -432,7 +432,7 @@ err parts_open(const struct source_spec *source, const struct format_context *co
 
 /* ---- rows of cells ---- */
 
-static void keep_first(struct parts *parts, const struct row_reader *first)
+static void keep_first(struct data_parts *parts, const struct row_reader *first)
 {
     parts->is_read = true;
     parts->label_cell = first->label_cell;
@@ -461,7 +461,7 @@ static err refuse_width(const struct strings *expected, const struct row_reader 
                 named ? "\"" : "");
 }
 
-static err check_rows(const struct parts *parts, const struct row_reader *reader)
+static err check_rows(const struct data_parts *parts, const struct row_reader *reader)
 {
     const struct strings *expected = &parts->cell_names;
     for (int i = 0; reader->stored && i < STORED_COLUMNS; i++)
@@ -480,7 +480,7 @@ static err check_rows(const struct parts *parts, const struct row_reader *reader
                 reader->name, reader->cell_names[reader->label_cell]);
 }
 
-err parts_read(struct parts *parts, const struct source_spec *source,
+err parts_read(struct data_parts *parts, const struct source_spec *source,
                const struct format_context *context, int part, bool is_stored,
                struct row_reader **ret)
 {
@@ -523,7 +523,7 @@ err parts_pass_broken(struct row_reader *reader, struct bad_rows *bad_rows)
 
 struct chain {
     struct row_reader reader; /* first: what others see */
-    struct parts *parts;
+    struct data_parts *parts;
     const struct source_spec *source;
     struct format_context context;
     bool is_stored; /* the files' readers make columns by themselves */
@@ -559,7 +559,7 @@ static err narrow_now(struct chain *c)
 /* The next that has rows; none: now is NULL. */
 static err open_next(struct chain *c)
 {
-    struct parts *parts = c->parts;
+    struct data_parts *parts = c->parts;
     while (!c->now && parts->opened < parts->count) {
         const int part = parts->opened;
         TRY(parts_read(parts, c->source, &c->context, part, c->is_stored, &c->now));
@@ -626,7 +626,7 @@ static err next_of_all(struct chain *c, struct row *ret, bool *ret_found)
 /* Of all files, when the last has been read */
 static err check_labels(const struct chain *c)
 {
-    const struct parts *parts = c->parts;
+    const struct data_parts *parts = c->parts;
     const size_t form = ((const struct format *)c->source->format.kind->descriptor)->label_form;
     char name[FILE_NAMES_MAX];
     if (!form || !c->context.labels) return OK;
@@ -709,7 +709,7 @@ static err open_chain(struct chain *c)
     return OK;
 }
 
-static err open_rows(struct parts *parts, const struct source_spec *source,
+static err open_rows(struct data_parts *parts, const struct source_spec *source,
                      const struct format_context *context, bool is_stored, struct row_reader **ret)
 {
     struct chain *c = calloc(1, sizeof *c);
@@ -725,7 +725,7 @@ static err open_rows(struct parts *parts, const struct source_spec *source,
     return e;
 }
 
-static err read_columns(struct parts *parts, const struct source_spec *source,
+static err read_columns(struct data_parts *parts, const struct source_spec *source,
                         const struct format_context *context, bool is_stored, struct dataset *ret)
 {
     struct row_reader *reader = NULL;
@@ -739,7 +739,7 @@ static err read_columns(struct parts *parts, const struct source_spec *source,
 err parts_open_columns(const struct source_spec *source, const struct format_context *context,
                        bool is_stored, struct dataset *ret)
 {
-    struct parts *parts;
+    struct data_parts *parts;
     TRY(parts_find(source, context, &parts));
     const err e = read_columns(parts, source, context, is_stored, ret);
     if (!e && parts->count > 1)
@@ -750,7 +750,7 @@ err parts_open_columns(const struct source_spec *source, const struct format_con
 }
 
 err parts_open_rows(const struct source_spec *source, const struct format_context *context,
-                    struct parts **ret_parts, struct row_reader **ret)
+                    struct data_parts **ret_parts, struct row_reader **ret)
 {
     const struct format *format = source->format.kind->descriptor;
     *ret_parts = NULL;

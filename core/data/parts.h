@@ -8,7 +8,7 @@
 
 #include "core/data/data.h"
 
-struct parts;
+struct data_parts;
 
 /* Whether rows of the format come from files. */
 bool parts_are_files(const struct format *);
@@ -33,33 +33,33 @@ err parts_digest(const struct source_spec *, const struct format_context *, uint
 
 /* A digest of the first 64 KiB of one of them, unpacked; 0: it is behind a URL, where all tasks
  * find the same. */
-err parts_head(const struct parts *, const struct format_context *, int part, uint64_t *ret);
+err parts_head(const struct data_parts *, const struct format_context *, int part, uint64_t *ret);
 
 /* The rows of all files themselves, behind those that skip leaves out (reader->passed), or all of a
  * generator. The parts are freed after the reader is closed, also on failure; source and context
  * stay until then. */
 err parts_open_rows(const struct source_spec *, const struct format_context *,
-                    struct parts **ret_parts, struct row_reader **ret);
+                    struct data_parts **ret_parts, struct row_reader **ret);
 
 /* The same, file by file: which there are, and a reader of the rows of one, of their cells or of
  * what is stored; NULL: it has none, where there are others. The reader that is opened first says
  * which cells, or columns, there are; ERR_INPUT: others have other ones. From then on any thread
  * may open more. */
-err parts_find(const struct source_spec *, const struct format_context *, struct parts **ret);
-int parts_count(const struct parts *);
-err parts_read(struct parts *, const struct source_spec *, const struct format_context *, int part,
-               bool is_stored, struct row_reader **ret);
+err parts_find(const struct source_spec *, const struct format_context *, struct data_parts **ret);
+int parts_count(const struct data_parts *);
+err parts_read(struct data_parts *, const struct source_spec *, const struct format_context *,
+               int part, bool is_stored, struct row_reader **ret);
 
 /* Of a reader of broken rows alone, before any file has said which cells there are: all of them. */
 err parts_pass_broken(struct row_reader *, struct bad_rows *);
 
 /* The part has no row. When all were read, with so many rows: in the log, how many have none;
  * ERR_INPUT: all of several. */
-void parts_note_empty(struct parts *, int part);
-err parts_end(const struct parts *, int64_t rows);
+void parts_note_empty(struct data_parts *, int part);
+err parts_end(const struct data_parts *, int64_t rows);
 
 /* Of the file that was opened first; they live as long as the parts. */
-struct strings parts_feature_names(const struct parts *);
+struct strings parts_feature_names(const struct data_parts *);
 
 /* Of all files, unpacked: of packed ones a guess. */
 err parts_bytes(const struct source_spec *, const struct format_context *, uint64_t *ret);
@@ -71,6 +71,6 @@ struct part_row {
 };
 struct part_row dataset_row_part(const struct dataset *, int64_t row);
 
-void parts_free(struct parts *); /* NULL is fine */
+void parts_free(struct data_parts *); /* NULL is fine */
 
 #endif

@@ -38,7 +38,7 @@ struct here {
 };
 
 /* The thread that makes batches ahead */
-struct reader {
+struct reader_thread {
     pthread_t thread;
     bool has_thread;
     struct batch_ring ring; /* whose lock guards what follows; a failure has ended the thread */
@@ -65,7 +65,7 @@ struct pipeline {
 
     struct reading_plan plan; /* none: its share, unless batches are handed out; guarded likewise */
     struct here here;
-    struct reader reader;
+    struct reader_thread reader;
 };
 
 /* Of the first row of a batch. false: nobody has said yet which one it is. */
@@ -180,7 +180,7 @@ static struct source_place place_of(const struct pipeline *p, uint64_t position)
 /* ---- the reader thread ---- */
 
 /* What the reader does next */
-struct work {
+struct reader_work {
     struct column *slot;
     uint64_t position;
 };
@@ -196,7 +196,7 @@ static bool has_work(const struct pipeline *p)
 }
 
 /* Waits for work; false when the pipeline is being closed. */
-static bool wait_for_slot(struct pipeline *p, struct work *ret)
+static bool wait_for_slot(struct pipeline *p, struct reader_work *ret)
 {
     pthread_mutex_lock(&p->reader.ring.lock);
     while (!p->reader.is_stopping && !has_work(p)) {
@@ -252,7 +252,7 @@ static void note_place(struct pipeline *p, uint64_t position)
 static void *read_batches(void *context)
 {
     struct pipeline *p = context;
-    struct work work;
+    struct reader_work work;
     bool is_there;
     err e = OK;
     thread_reads_until(&p->reader.is_stopping);

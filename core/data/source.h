@@ -117,7 +117,7 @@ err batch_source_open(const struct source_spec *, const struct format_context *,
                       struct batch_source **ret);
 /* Where rows are that are not in a dataset: one of these, or none. */
 struct rows_from {
-    struct stream *stream;
+    struct row_stream *stream;
     struct followed *followed;
 };
 /* Takes all, also on failure. Where rows are elsewhere the dataset describes them. */

@@ -18,7 +18,7 @@ static void *with_room(struct arena *arena, void *at, int count, int *room, size
     return more;
 }
 
-struct taking {
+struct part_taking {
     const struct graph *graph;
     const struct strings *names;
     struct arena *arena;
@@ -28,7 +28,7 @@ struct taking {
 };
 
 /* How many rows it meets; without that axis, stacked along it: one */
-static int64_t rows_of(const struct taking *k, const struct tensor *t)
+static int64_t rows_of(const struct part_taking *k, const struct tensor *t)
 {
     if (k->axis == 1) return shape_count_from(&t->shape, 1);
     return t->shape.rank > k->axis ? t->shape.dim[k->axis] : 1;
@@ -41,7 +41,7 @@ static const struct node *maker_of(const struct graph *graph, const struct tenso
     return NULL;
 }
 
-static void add(struct taking *k, const char *name, int64_t rows)
+static void add(struct part_taking *k, const char *name, int64_t rows)
 {
     struct kernel_parts *parts = k->parts;
     parts->at = with_room(k->arena, parts->at, parts->count, &k->room, sizeof *parts->at);
@@ -82,13 +82,13 @@ static bool is_described(const struct node *node)
     return node && !has_own_params(node) && has_made_up_name(node);
 }
 
-struct description {
+struct part_text {
     char at[KERNEL_PART_NAME_MAX];
     size_t length;
     bool is_cut;
 };
 
-static void say(struct description *d, const char *text)
+static void say(struct part_text *d, const char *text)
 {
     const size_t length = strlen(text);
     d->is_cut |= length >= sizeof d->at - d->length;
@@ -98,7 +98,7 @@ static void say(struct description *d, const char *text)
 }
 
 /* Ends: each node within another says its op, of which there is room for so many. */
-static void describe(struct description *d, const struct graph *graph, const struct tensor *t)
+static void describe(struct part_text *d, const struct graph *graph, const struct tensor *t)
 {
     const struct node *node = maker_of(graph, t);
     const bool is_said = is_described(node);
@@ -110,9 +110,9 @@ static void describe(struct description *d, const struct graph *graph, const str
     if (is_said) say(d, ")");
 }
 
-static const char *name_of(const struct taking *k, const struct tensor *t)
+static const char *name_of(const struct part_taking *k, const struct tensor *t)
 {
-    struct description d = {.at = ""};
+    struct part_text d = {.at = ""};
     describe(&d, k->graph, t);
     if (!d.is_cut) return arena_string(k->arena, d.at);
     const struct node *node = maker_of(k->graph, t);
@@ -148,7 +148,7 @@ static bool is_among(const char *const *ops, const struct node *node)
 }
 
 /* Element i of the output is made of element i of the input, for one of any width. */
-static bool keeps_places(const struct taking *k, const struct node *node)
+static bool keeps_places(const struct part_taking *k, const struct node *node)
 {
     const struct shape *x = &node->input[0]->shape, *y = &node->output.shape;
     static const char *const ops[] = {"dropout",  "relu",     "relu6", "elu",   "leaky_relu",
@@ -160,7 +160,7 @@ static bool keeps_places(const struct taking *k, const struct node *node)
                                (node->is_view && y->rank == k->axis + 1 && adds_axis(x, y)));
 }
 
-static bool is_as_wide(const struct taking *k, const struct tensor *x, const struct tensor *y)
+static bool is_as_wide(const struct part_taking *k, const struct tensor *x, const struct tensor *y)
 {
     return k->axis == 1 ? shape_count_from(&x->shape, 1) == shape_count_from(&y->shape, 1)
                         : shape_equal(&x->shape, &y->shape);
@@ -168,7 +168,7 @@ static bool is_as_wide(const struct taking *k, const struct tensor *x, const str
 
 /* The input whose places those of the output are, where there are others or variables, too; NULL:
  * none. What a layer makes has no places that were there before. */
-static const struct tensor *mixed_into(const struct taking *k, const struct node *node)
+static const struct tensor *mixed_into(const struct part_taking *k, const struct node *node)
 {
     static const char *const ops[] = {"add",    "subtract",    "multiply",
                                       "divide", "maximum",     "minimum",
@@ -183,14 +183,14 @@ static const struct tensor *mixed_into(const struct taking *k, const struct node
     return NULL;
 }
 
-static bool are_cells(const struct taking *k, const struct tensor *t)
+static bool are_cells(const struct part_taking *k, const struct tensor *t)
 {
     const int64_t rows = rows_of(k, t);
     return graph_input_of(k->graph, t) >= 0 && strcmp(t->name, FEATURES_NAME) == 0 &&
            t->shape.rank == 2 && k->names->count == rows && rows <= KERNEL_PARTS_MAX;
 }
 
-static bool is_joined(const struct taking *k, const struct tensor *t)
+static bool is_joined(const struct part_taking *k, const struct tensor *t)
 {
     const struct node *node = maker_of(k->graph, t);
     return node ? axis_joined(node) == k->axis : are_cells(k, t);
@@ -198,7 +198,7 @@ static bool is_joined(const struct taking *k, const struct tensor *t)
 
 /* The node before those that keep places, however many there are; behind some that do more than
  * that, only what is joined: else these have a name themselves. */
-static const struct tensor *behind(const struct taking *k, const struct tensor *t)
+static const struct tensor *behind(const struct part_taking *k, const struct tensor *t)
 {
     const struct node *node = maker_of(k->graph, t);
     while (node && keeps_places(k, node)) {
@@ -215,7 +215,7 @@ static const struct tensor *behind(const struct taking *k, const struct tensor *
     return is_joined(k, from) ? from : t;
 }
 
-static void add_whole(struct taking *k, const struct tensor *t)
+static void add_whole(struct part_taking *k, const struct tensor *t)
 {
     const int64_t rows = rows_of(k, t);
     if (!are_cells(k, t)) {
@@ -237,7 +237,7 @@ static void push(struct stack *s, const struct tensor *t, struct arena *arena)
     s->at[s->count++] = t;
 }
 
-static void take_apart(struct taking *k, const struct tensor *whole)
+static void take_apart(struct part_taking *k, const struct tensor *whole)
 {
     struct stack left = {0};
     push(&left, whole, k->arena);
@@ -299,7 +299,7 @@ struct kernel_parts kernel_parts_of(const struct graph *graph, const struct node
     const bool is_layer = strcmp(node->op->object.name, "dense") == 0 || is_recurrent(node);
     if ((!is_layer && !has_channels(node)) || node->sharing.of) return parts;
     const struct tensor *x = node->input[0];
-    struct taking k = {graph, feature_names, arena, &parts, 0, x->shape.rank - 1};
+    struct part_taking k = {graph, feature_names, arena, &parts, 0, x->shape.rank - 1};
     take_apart(&k, x);
     if (is_recurrent(node)) add(&k, node->name, node->param[0].shape.dim[0] - rows_of(&k, x));
     if (parts.count > KERNEL_PARTS_MAX) parts.count = 0;

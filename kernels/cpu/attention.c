@@ -14,7 +14,7 @@
 enum { TILE = 64 };
 
 /* One head of an example: where its rows begin, and how far apart they are */
-struct head {
+struct attention_head {
     struct attention a;
     int64_t example, index;
     const float *q, *k, *v, *dy;
@@ -22,31 +22,31 @@ struct head {
     const float *log_sums, *deltas;
 };
 
-static struct head head_of(const struct attention *a, int64_t index)
+static struct attention_head head_of(const struct attention *a, int64_t index)
 {
     const int64_t example = index / a->heads, head = index % a->heads;
     const int64_t row = a->heads * a->width, at = head * a->width;
     const int64_t first_query = example * a->queries * row + at;
     const int64_t first_key = example * a->keys * row + at;
-    return (struct head){.a = *a,
-                         .example = example,
-                         .index = index,
-                         .q = a->q + first_query,
-                         .k = a->k + first_key,
-                         .v = a->v + first_key,
-                         .dy = a->dy ? a->dy + first_query : NULL,
-                         .row = row,
-                         .log_sums = a->log_sums + index * a->queries,
-                         .deltas = a->deltas ? a->deltas + index * a->queries : NULL};
+    return (struct attention_head){.a = *a,
+                                   .example = example,
+                                   .index = index,
+                                   .q = a->q + first_query,
+                                   .k = a->k + first_key,
+                                   .v = a->v + first_key,
+                                   .dy = a->dy ? a->dy + first_query : NULL,
+                                   .row = row,
+                                   .log_sums = a->log_sums + index * a->queries,
+                                   .deltas = a->deltas ? a->deltas + index * a->queries : NULL};
 }
 
 /* Where the same head lies in a tensor of as many rows */
-static float *of_head(const struct head *h, float *x, int64_t rows)
+static float *of_head(const struct attention_head *h, float *x, int64_t rows)
 {
     return x + h->example * rows * h->row + h->index % h->a.heads * h->a.width;
 }
 
-static void clear_rows(const struct head *h, float *x, int64_t rows)
+static void clear_rows(const struct attention_head *h, float *x, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++) memset(x + i * h->row, 0, (size_t)h->a.width * sizeof *x);
 }
@@ -63,25 +63,25 @@ static int tile_length(int64_t all, int64_t first)
 }
 
 /* How many keys a query sees at most: those up to its own place, or all */
-static int64_t seen_by(const struct head *h, int64_t query)
+static int64_t seen_by(const struct attention_head *h, int64_t query)
 {
     return h->a.is_causal && query + 1 < h->a.keys ? query + 1 : h->a.keys;
 }
 
-static struct tile tile_at(const struct head *h, int64_t query, int64_t key)
+static struct tile tile_at(const struct attention_head *h, int64_t query, int64_t key)
 {
     return (struct tile){query, key, tile_length(h->a.queries, query), tile_length(h->a.keys, key)};
 }
 
 /* Whether any query of it sees any key of it */
-static bool is_seen(const struct head *h, const struct tile *t)
+static bool is_seen(const struct attention_head *h, const struct tile *t)
 {
     return t->key < seen_by(h, t->query + t->queries - 1);
 }
 
 /* score [queries, TILE] = scale x k'; x, k: of the first query and the first key of the head */
-static void find_scores(const struct head *h, const struct tile *t, float *score, const float *x,
-                        const float *k, float scale)
+static void find_scores(const struct attention_head *h, const struct tile *t, float *score,
+                        const float *x, const float *k, float scale)
 {
     const int row = (int)h->row;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, t->queries, t->keys, (int)h->a.width,
@@ -89,7 +89,7 @@ static void find_scores(const struct head *h, const struct tile *t, float *score
 }
 
 /* to [queries, width] += share [queries, TILE] x, x and to: of the head's first key and query */
-static void add_to_queries(const struct head *h, const struct tile *t, float *to,
+static void add_to_queries(const struct attention_head *h, const struct tile *t, float *to,
                            const float *share, const float *x)
 {
     const int row = (int)h->row;
@@ -98,8 +98,8 @@ static void add_to_queries(const struct head *h, const struct tile *t, float *to
 }
 
 /* The same the other way: to [keys, width] += share' x */
-static void add_to_keys(const struct head *h, const struct tile *t, float *to, const float *share,
-                        const float *x)
+static void add_to_keys(const struct attention_head *h, const struct tile *t, float *to,
+                        const float *share, const float *x)
 {
     const int row = (int)h->row;
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, t->keys, (int)h->a.width, t->queries, 1.0f,
@@ -107,7 +107,8 @@ static void add_to_keys(const struct head *h, const struct tile *t, float *to, c
 }
 
 /* What a query does not see becomes `instead`. */
-static void hide(const struct head *h, const struct tile *t, int64_t query, float *x, float instead)
+static void hide(const struct attention_head *h, const struct tile *t, int64_t query, float *x,
+                 float instead)
 {
     const float *mask = h->a.mask ? h->a.mask + h->example * h->a.keys + t->key : NULL;
     const int64_t seen = seen_by(h, query) - t->key;
@@ -118,12 +119,12 @@ static void hide(const struct head *h, const struct tile *t, int64_t query, floa
 /* ---- forward ---- */
 
 /* What a query takes in from a tile: the sums so far are of e^(score - top) */
-struct taking {
+struct attention_sums {
     float top, sum;
 };
 
 /* Scores become shares; what is taken already shrinks as the top grows. */
-static void take_row(struct taking *t, float *restrict score, int keys, float *restrict to,
+static void take_row(struct attention_sums *t, float *restrict score, int keys, float *restrict to,
                      int64_t width)
 {
     float top = t->top, sum = 0;
@@ -147,7 +148,8 @@ static void take_row(struct taking *t, float *restrict score, int keys, float *r
     t->top = top;
 }
 
-static void finish_row(const struct head *h, const struct taking *t, int64_t query, float *to)
+static void finish_row(const struct attention_head *h, const struct attention_sums *t,
+                       int64_t query, float *to)
 {
     const float inverse = t->sum > 0.0f ? 1.0f / t->sum : 0.0f;
     for (int64_t c = 0; c < h->a.width; c++) to[c] *= inverse;
@@ -156,13 +158,13 @@ static void finish_row(const struct head *h, const struct taking *t, int64_t que
 }
 
 /* A tile of queries takes from tile after tile of keys. */
-static void attend(const struct head *h, int64_t first)
+static void attend(const struct attention_head *h, int64_t first)
 {
     float score[TILE * TILE];
-    struct taking taken[TILE];
+    struct attention_sums taken[TILE];
     float *y = of_head(h, h->a.y, h->a.queries);
     const int queries = tile_length(h->a.queries, first);
-    for (int i = 0; i < queries; i++) taken[i] = (struct taking){-INFINITY, 0};
+    for (int i = 0; i < queries; i++) taken[i] = (struct attention_sums){-INFINITY, 0};
     clear_rows(h, y + first * h->row, queries);
     for (int64_t key = 0; key < h->a.keys; key += TILE) {
         const struct tile t = tile_at(h, first, key);
@@ -181,7 +183,7 @@ static void attend_heads(const void *arguments, int64_t begin, int64_t end)
 {
     const struct attention *a = arguments;
     for (int64_t index = begin; index < end; index++) {
-        const struct head h = head_of(a, index);
+        const struct attention_head h = head_of(a, index);
         for (int64_t i = 0; i < a->queries; i += TILE) attend(&h, i);
     }
 }
@@ -194,7 +196,8 @@ void ISA(attention)(struct device *d, const struct attention *a)
 /* ---- backward ---- */
 
 /* Of a tile: the share of each key, and the gradient of its score */
-static void find_slopes(const struct head *h, const struct tile *t, float *share, float *slope)
+static void find_slopes(const struct attention_head *h, const struct tile *t, float *share,
+                        float *slope)
 {
     find_scores(h, t, share, h->q, h->k, h->a.scale);
     find_scores(h, t, slope, h->dy, h->v, 1.0f);
@@ -211,7 +214,7 @@ static void find_slopes(const struct head *h, const struct tile *t, float *share
 }
 
 /* dy y of each query, which is what softmax's gradient takes off */
-static void find_deltas(const struct head *h)
+static void find_deltas(const struct attention_head *h)
 {
     const float *y = of_head(h, h->a.y, h->a.queries);
     for (int64_t i = 0; i < h->a.queries; i++) {
@@ -226,7 +229,7 @@ static void query_heads(const void *arguments, int64_t begin, int64_t end)
     const struct attention *a = arguments;
     float share[TILE * TILE], slope[TILE * TILE];
     for (int64_t index = begin; index < end; index++) {
-        const struct head h = head_of(a, index);
+        const struct attention_head h = head_of(a, index);
         find_deltas(&h);
         if (!a->dq) continue;
         float *dq = of_head(&h, a->dq, a->queries);
@@ -247,7 +250,7 @@ void ISA(attention_back_queries)(struct device *d, const struct attention *a)
 }
 
 /* What the keys and the values of a tile get of all queries */
-static void tile_back(const struct head *h, int64_t key)
+static void tile_back(const struct attention_head *h, int64_t key)
 {
     const struct attention *a = &h->a;
     float share[TILE * TILE], slope[TILE * TILE];
@@ -266,7 +269,7 @@ static void key_heads(const void *arguments, int64_t begin, int64_t end)
 {
     const struct attention *a = arguments;
     for (int64_t index = begin; index < end; index++) {
-        const struct head h = head_of(a, index);
+        const struct attention_head h = head_of(a, index);
         if (a->dk && !a->add_k) clear_rows(&h, of_head(&h, a->dk, a->keys), a->keys);
         if (a->dv && !a->add_v) clear_rows(&h, of_head(&h, a->dv, a->keys), a->keys);
         for (int64_t key = 0; key < a->keys; key += TILE) tile_back(&h, key);

@@ -2,7 +2,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
-struct task {
+struct augment_task {
     const struct augment *v;
     float *y, *dx;
     const float *x, *dy;
@@ -11,13 +11,13 @@ struct task {
 
 static void augment_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct task *t = arguments;
+    const struct augment_task *t = arguments;
     for (int64_t i = begin; i < end; i++) element_augment(t->v, t->y, t->x, i);
 }
 
 static void augment_back_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct task *t = arguments;
+    const struct augment_task *t = arguments;
     for (int64_t i = begin; i < end; i++) element_augment_back(t->v, t->dx, t->dy, t->add, i);
 }
 
@@ -29,12 +29,12 @@ static int64_t grain(const struct augment *v)
 void ISA(augment)(struct device *d, const struct augment *v, float *y, const float *x)
 {
     spread(d, v->batch * v->channels, grain(v), augment_range,
-           &(struct task){.v = v, .y = y, .x = x});
+           &(struct augment_task){.v = v, .y = y, .x = x});
 }
 
 void ISA(augment_back)(struct device *d, const struct augment *v, float *dx, const float *dy,
                        bool add)
 {
     spread(d, v->batch * v->channels, grain(v), augment_back_range,
-           &(struct task){.v = v, .dx = dx, .dy = dy, .add = add});
+           &(struct augment_task){.v = v, .dx = dx, .dy = dy, .add = add});
 }

@@ -13,18 +13,18 @@
 /* Floats of a tile, and rows that are added in float before that goes to the double sums */
 enum { TILE = 4096, TOGETHER = 8 };
 
-struct walk {
+struct norm_walk {
     struct batch_norm v;
     int64_t width;     /* of a part's sums: those of whole registers */
     int64_t part_rows; /* of each but the last */
     int64_t parts, tile_rows;
 };
 
-static struct walk walk_of(const struct batch_norm *v)
+static struct norm_walk walk_of(const struct batch_norm *v)
 {
     const int64_t even = (v->rows + BATCH_NORM_PARTS - 1) / BATCH_NORM_PARTS;
     const int64_t least = SPREAD_GRAIN / 4 / (v->channels + 1) + 1;
-    struct walk w = {.v = *v, .part_rows = even > least ? even : least};
+    struct norm_walk w = {.v = *v, .part_rows = even > least ? even : least};
     w.width = batch_norm_partials(v->channels) / BATCH_NORM_PARTS / 2;
     w.parts = (v->rows + w.part_rows - 1) / w.part_rows;
     w.tile_rows = (TILE / w.width / TOGETHER + 1) * TOGETHER;
@@ -32,15 +32,15 @@ static struct walk walk_of(const struct batch_norm *v)
 }
 
 /* Two sums per channel of the part's own */
-static double *sums_of(const struct walk *w, int64_t part)
+static double *sums_of(const struct norm_walk *w, int64_t part)
 {
     return w->v.partial + part * 2 * w->width;
 }
 
-typedef void tile_body(const struct walk *, int64_t first, int64_t rows, double *sums);
+typedef void tile_body(const struct norm_walk *, int64_t first, int64_t rows, double *sums);
 
 /* The parts begin .. end - 1, a tile at a time */
-ELEMENT void each_tile(const struct walk *w, int64_t begin, int64_t end, tile_body *body)
+ELEMENT void each_tile(const struct norm_walk *w, int64_t begin, int64_t end, tile_body *body)
 {
     for (int64_t part = begin; part < end; part++) {
         const int64_t first = part * w->part_rows;
@@ -53,7 +53,7 @@ ELEMENT void each_tile(const struct walk *w, int64_t begin, int64_t end, tile_bo
 }
 
 /* Two rows: the sums of all parts, in the place of those of the first one */
-static void add_parts(const struct walk *w)
+static void add_parts(const struct norm_walk *w)
 {
     double *to = w->v.partial;
     for (int64_t part = 1; part < w->parts; part++)
@@ -104,7 +104,7 @@ ELEMENT void moments_columns(const float *x, int64_t stride, int64_t rows, int c
     }
 }
 
-static void moments_tile(const struct walk *w, int64_t first, int64_t rows, double *sums)
+static void moments_tile(const struct norm_walk *w, int64_t first, int64_t rows, double *sums)
 {
     const int64_t channels = w->v.channels;
     for (int64_t at = 0; at < channels; at += LANES) {
@@ -124,7 +124,7 @@ static void moments_range(const void *arguments, int64_t begin, int64_t end)
 
 void ISA(batch_norm_moments)(struct device *d, const struct batch_norm *v)
 {
-    const struct walk w = walk_of(v);
+    const struct norm_walk w = walk_of(v);
     const double share = 1.0 / (double)v->rows;
     spread(d, w.parts, 1, moments_range, &w);
     add_parts(&w);
@@ -155,7 +155,7 @@ ELEMENT void sums_columns(const float *x, const float *dy, int64_t stride, int64
     }
 }
 
-static void sums_tile(const struct walk *w, int64_t first, int64_t rows, double *sums)
+static void sums_tile(const struct norm_walk *w, int64_t first, int64_t rows, double *sums)
 {
     const int64_t channels = w->v.channels;
     for (int64_t at = 0; at < channels; at += LANES) {
@@ -176,7 +176,7 @@ static void sums_range(const void *arguments, int64_t begin, int64_t end)
 
 void ISA(batch_norm_sums)(struct device *d, const struct batch_norm *v)
 {
-    const struct walk w = walk_of(v);
+    const struct norm_walk w = walk_of(v);
     spread(d, w.parts, 1, sums_range, &w);
     add_parts(&w);
     for (int64_t i = 0; i < v->channels; i++) v->sum[i] = (float)v->partial[i];

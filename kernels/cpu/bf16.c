@@ -10,21 +10,21 @@ enum { PRODUCTS_MAX = 128, ARGUMENTS = 4 };
 
 enum { A, B, C, SCRATCH };
 
-struct product {
+struct bf16_product {
     struct bf16_shape shape;
     dnnl_primitive_t primitive;
     dnnl_memory_t memory[ARGUMENTS];
 };
 
-struct grown {
+struct grown_memory {
     void *at;
     size_t bytes;
 };
 
 struct bf16 {
-    struct product products[PRODUCTS_MAX];
+    struct bf16_product products[PRODUCTS_MAX];
     int count, next; /* next: to be made anew where all are taken */
-    struct grown memory[ARGUMENTS];
+    struct grown_memory memory[ARGUMENTS];
 };
 
 err bf16_open(struct bf16 **ret)
@@ -33,12 +33,12 @@ err bf16_open(struct bf16 **ret)
     return *ret ? OK : fail(ERR_MEMORY, "no memory for products in bf16");
 }
 
-static void drop(struct product *p)
+static void drop(struct bf16_product *p)
 {
     if (p->primitive) (void)dnnl_primitive_destroy(p->primitive);
     for (int i = 0; i < ARGUMENTS; i++)
         if (p->memory[i]) (void)dnnl_memory_destroy(p->memory[i]);
-    *p = (struct product){0};
+    *p = (struct bf16_product){0};
 }
 
 void bf16_close(struct bf16 *b)
@@ -50,7 +50,7 @@ void bf16_close(struct bf16 *b)
 }
 
 /* What was there is not kept. */
-static bool grow(struct grown *g, size_t bytes)
+static bool grow(struct grown_memory *g, size_t bytes)
 {
     if (bytes <= g->bytes) return true;
     free(g->at);
@@ -110,8 +110,8 @@ static err open_desc(dnnl_engine_t engine, const struct bf16_shape *s, const str
     return onednn_check(status, "oneDNN's product in bf16");
 }
 
-static err fill(struct bf16 *b, dnnl_engine_t engine, struct product *p, const struct layouts *l,
-                const_dnnl_primitive_desc_t pd)
+static err fill(struct bf16 *b, dnnl_engine_t engine, struct bf16_product *p,
+                const struct layouts *l, const_dnnl_primitive_desc_t pd)
 {
     const onednn_layout layouts[ARGUMENTS] = {
         onednn_layout_of(&l->of[A]), onednn_layout_of(&l->of[B]), onednn_layout_of(&l->of[C]),
@@ -124,7 +124,7 @@ static err fill(struct bf16 *b, dnnl_engine_t engine, struct product *p, const s
     return onednn_check(dnnl_primitive_create(&p->primitive, pd), "dnnl_primitive_create");
 }
 
-static err make_described(struct cpu_state *state, struct product *p, const struct layouts *l)
+static err make_described(struct cpu_state *state, struct bf16_product *p, const struct layouts *l)
 {
     dnnl_primitive_desc_t pd;
     TRY(open_desc(state->engine, &p->shape, l, &pd));
@@ -133,7 +133,7 @@ static err make_described(struct cpu_state *state, struct product *p, const stru
     return e;
 }
 
-static err make(struct cpu_state *state, const struct bf16_shape *s, struct product *p)
+static err make(struct cpu_state *state, const struct bf16_shape *s, struct bf16_product *p)
 {
     struct layouts l = {0};
     TRY(cpu_open_engine(state));
@@ -154,14 +154,14 @@ static bool is_same(const struct bf16_shape *a, const struct bf16_shape *b)
 }
 
 /* NULL: it could not be made, which is noted. */
-static struct product *product_of(struct device *d, const struct bf16_shape *s)
+static struct bf16_product *product_of(struct device *d, const struct bf16_shape *s)
 {
     struct cpu_state *state = d->state;
     struct bf16 *b = state->bf16;
     for (int i = 0; i < b->count; i++)
         if (is_same(&b->products[i].shape, s)) return &b->products[i];
     if (b->count < PRODUCTS_MAX) b->count++;
-    struct product *p = &b->products[b->next];
+    struct bf16_product *p = &b->products[b->next];
     b->next = (b->next + 1) % PRODUCTS_MAX;
     drop(p);
     const err e = make(state, s, p);
@@ -178,7 +178,7 @@ void bf16_multiply(struct device *d, const struct bf16_shape *s, float *c)
     struct cpu_state *state = d->state;
     struct bf16 *b = state->bf16;
     library_threads(d); /* the code that is generated depends on it */
-    const struct product *p = product_of(d, s);
+    const struct bf16_product *p = product_of(d, s);
     if (!p) return;
     void *const at[ARGUMENTS] = {b->memory[A].at, b->memory[B].at, c, b->memory[SCRATCH].at};
     dnnl_exec_arg_t given[ARGUMENTS];

@@ -18,19 +18,19 @@ enum { STEPS_MAX = 5, ARGUMENTS_MAX = 5, MEMORIES_MAX = 64, FEW_CHANNELS = 32 };
 enum border { SOURCE, WEIGHTS, BIAS, DESTINATION, BORDERS };
 
 /* A primitive and its arguments, as dnnl_primitive_execute takes them */
-struct step {
+struct primitive_step {
     dnnl_primitive_t primitive;
     int count;
     dnnl_exec_arg_t arguments[ARGUMENTS_MAX];
 };
 
 struct stage {
-    struct step steps[STEPS_MAX];
+    struct primitive_step steps[STEPS_MAX];
     int count;
     dnnl_memory_t border[BORDERS];
 };
 
-struct argument {
+struct conv_argument {
     enum border border;
     int id; /* oneDNN's; 0 ends a list */
     bool is_result;
@@ -52,7 +52,7 @@ struct conv2d_plan {
 
 /* Our layouts; what the convolution reads and what it writes, the kernel with its layout left to
  * oneDNN; and the window */
-struct description {
+struct conv_description {
     dnnl_memory_desc_t border[BORDERS], read[BORDERS], written[BORDERS];
     dnnl_dims_t strides, dilates, before, after;
 };
@@ -60,7 +60,7 @@ struct description {
 /* --- what is wanted --- */
 
 /* A border in our layout, and as the convolution has it */
-static err describe_border(struct description *s, enum border border, const dnnl_dims_t dims,
+static err describe_border(struct conv_description *s, enum border border, const dnnl_dims_t dims,
                            dnnl_data_type_t read)
 {
     static const dnnl_format_tag_t ours[BORDERS] = {
@@ -72,7 +72,7 @@ static err describe_border(struct description *s, enum border border, const dnnl
     return onednn_layout_open(&s->written[border], axes, dims, dnnl_f32, theirs);
 }
 
-static err describe(const struct conv2d_plan *p, struct description *ret)
+static err describe(const struct conv2d_plan *p, struct conv_description *ret)
 {
     const struct conv2d *c = &p->shape;
     const struct window2d *w = &c->window;
@@ -96,7 +96,7 @@ static err describe(const struct conv2d_plan *p, struct description *ret)
     return OK;
 }
 
-static void description_close(struct description *s)
+static void description_close(struct conv_description *s)
 {
     for (int i = 0; i < BORDERS; i++) {
         onednn_layout_close(&s->border[i]);
@@ -145,14 +145,15 @@ static dnnl_primitive_desc_t choose(const struct onednn_convolution *wanted, int
 }
 
 /* How the convolution of a direction has a border */
-static onednn_layout theirs_of(const struct description *s, enum border border, enum border result)
+static onednn_layout theirs_of(const struct conv_description *s, enum border border,
+                               enum border result)
 {
     return onednn_layout_of(border == result ? &s->written[border] : &s->read[border]);
 }
 
 /* hint: the forward convolution, for the backward ones */
 static err primitive_desc(const struct conv2d_plan *p, enum direction direction,
-                          const struct description *s, dnnl_primitive_desc_t hint,
+                          const struct conv_description *s, dnnl_primitive_desc_t hint,
                           dnnl_primitive_desc_t *ret)
 {
     static const enum onednn_direction theirs[DIRECTIONS] = {
@@ -203,13 +204,14 @@ static err new_memory(struct conv2d_plan *p, onednn_layout desc, bool with_buffe
     return OK;
 }
 
-static void add_argument(struct step *step, int id, dnnl_memory_t memory)
+static void add_argument(struct primitive_step *step, int id, dnnl_memory_t memory)
 {
     step->arguments[step->count++] = (dnnl_exec_arg_t){id, memory};
 }
 
 /* Every primitive gets the scratch memory that it asks for here, and allocates none later. */
-static err add_primitive(struct conv2d_plan *p, struct step *step, const_dnnl_primitive_desc_t pd)
+static err add_primitive(struct conv2d_plan *p, struct primitive_step *step,
+                         const_dnnl_primitive_desc_t pd)
 {
     const onednn_layout scratch = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
     if (scratch && dnnl_memory_desc_get_size(scratch) > 0) {
@@ -220,12 +222,13 @@ static err add_primitive(struct conv2d_plan *p, struct step *step, const_dnnl_pr
     return onednn_check(dnnl_primitive_create(&step->primitive, pd), "dnnl_primitive_create");
 }
 
-struct move {
+struct layout_move {
     onednn_layout from_desc, to_desc;
     dnnl_memory_t from, to;
 };
 
-static err add_reorder(struct conv2d_plan *p, struct step *step, const struct move *m)
+static err add_reorder(struct conv2d_plan *p, struct primitive_step *step,
+                       const struct layout_move *m)
 {
     dnnl_primitive_attr_t attributes;
     dnnl_primitive_desc_t pd;
@@ -243,8 +246,8 @@ static err add_reorder(struct conv2d_plan *p, struct step *step, const struct mo
 
 /* Makes the border's memory and, where the convolution wants another layout, that and the reorder
  * into it or, for a result, out of it. theirs is the convolution's. */
-static err attach(struct conv2d_plan *p, struct stage *stage, const struct argument *argument,
-                  const struct move *layouts, dnnl_memory_t *ret_inner)
+static err attach(struct conv2d_plan *p, struct stage *stage, const struct conv_argument *argument,
+                  const struct layout_move *layouts, dnnl_memory_t *ret_inner)
 {
     const onednn_layout ours = layouts->from_desc, theirs = layouts->to_desc;
     dnnl_memory_t *outer = &stage->border[argument->border];
@@ -253,12 +256,13 @@ static err attach(struct conv2d_plan *p, struct stage *stage, const struct argum
     if (dnnl_memory_desc_equal(ours, theirs)) return OK;
 
     TRY(new_memory(p, theirs, true, ret_inner));
-    struct move in = {ours, theirs, *outer, *ret_inner}, out = {theirs, ours, *ret_inner, *outer};
+    struct layout_move in = {ours, theirs, *outer, *ret_inner},
+                       out = {theirs, ours, *ret_inner, *outer};
     return add_reorder(p, &stage->steps[stage->count++], argument->is_result ? &out : &in);
 }
 
 /* The arguments of each direction; the result is the last, so that its reorder comes last. */
-static const struct argument arguments_of[DIRECTIONS][ARGUMENTS_MAX] = {
+static const struct conv_argument arguments_of[DIRECTIONS][ARGUMENTS_MAX] = {
     [FORWARD] = {{SOURCE, DNNL_ARG_SRC},
                  {WEIGHTS, DNNL_ARG_WEIGHTS},
                  {BIAS, DNNL_ARG_BIAS},
@@ -275,17 +279,17 @@ static const struct argument arguments_of[DIRECTIONS][ARGUMENTS_MAX] = {
                      {WEIGHTS, DNNL_ARG_DIFF_WEIGHTS, true}},
 };
 
-static err fill_stage(struct conv2d_plan *p, enum direction direction, const struct description *s,
-                      dnnl_primitive_desc_t pd)
+static err fill_stage(struct conv2d_plan *p, enum direction direction,
+                      const struct conv_description *s, dnnl_primitive_desc_t pd)
 {
     struct stage *stage = &p->stages[direction];
-    struct step convolution = {0};
-    for (const struct argument *a = arguments_of[direction]; a->id; a++) {
-        struct step *place = &stage->steps[stage->count];
+    struct primitive_step convolution = {0};
+    for (const struct conv_argument *a = arguments_of[direction]; a->id; a++) {
+        struct primitive_step *place = &stage->steps[stage->count];
         if (a->is_result) stage->count++; /* the convolution itself goes before this reorder */
-        struct move layouts = {.from_desc = onednn_layout_of(&s->border[a->border]),
-                               .to_desc =
-                                   dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, a->id)};
+        struct layout_move layouts = {
+            .from_desc = onednn_layout_of(&s->border[a->border]),
+            .to_desc = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, a->id)};
         dnnl_memory_t inner;
         TRY(attach(p, stage, a, &layouts, &inner));
         add_argument(&convolution, a->id, inner);
@@ -298,8 +302,9 @@ static err fill_stage(struct conv2d_plan *p, enum direction direction, const str
 }
 
 /* hint: of the forward direction; NULL for that itself, which then returns its own */
-static err add_stage(struct conv2d_plan *p, enum direction direction, const struct description *s,
-                     dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *ret)
+static err add_stage(struct conv2d_plan *p, enum direction direction,
+                     const struct conv_description *s, dnnl_primitive_desc_t hint,
+                     dnnl_primitive_desc_t *ret)
 {
     dnnl_primitive_desc_t pd;
     TRY(primitive_desc(p, direction, s, hint, &pd));
@@ -311,7 +316,7 @@ static err add_stage(struct conv2d_plan *p, enum direction direction, const stru
     return e;
 }
 
-static err add_described(struct conv2d_plan *p, const struct description *s)
+static err add_described(struct conv2d_plan *p, const struct conv_description *s)
 {
     dnnl_primitive_desc_t forward;
     TRY(add_stage(p, FORWARD, s, NULL, &forward));
@@ -324,7 +329,7 @@ static err add_described(struct conv2d_plan *p, const struct description *s)
 
 static err add_stages(struct conv2d_plan *p)
 {
-    struct description s = {0};
+    struct conv_description s = {0};
     err e = describe(p, &s);
     if (!e) e = add_described(p, &s);
     description_close(&s);
@@ -411,12 +416,12 @@ err ISA(conv2d_open)(struct device *d, const struct conv2d *shape, struct conv2d
 /* --- running it --- */
 
 /* What the caller gives for the borders that the direction has */
-struct given {
+struct given_borders {
     const void *at[BORDERS];
 };
 
 static void run(struct device *d, struct conv2d_plan *p, enum direction direction,
-                const struct given *given)
+                const struct given_borders *given)
 {
     struct cpu_state *state = d->state;
     struct stage *stage = &p->stages[direction];
@@ -440,10 +445,10 @@ void ISA(conv2d_forward)(struct device *d, struct conv2d_plan *p, float *y, cons
     const bool is_fused = kind == ACTIVATION_RELU && !pre;
     float *out = pre ? pre : y;
     run(d, p, is_fused ? FORWARD_RELU : FORWARD,
-        &(struct given){{[SOURCE] = x,
-                         [WEIGHTS] = kernel,
-                         [BIAS] = bias ? bias : p->no_bias,
-                         [DESTINATION] = out}});
+        &(struct given_borders){{[SOURCE] = x,
+                                 [WEIGHTS] = kernel,
+                                 [BIAS] = bias ? bias : p->no_bias,
+                                 [DESTINATION] = out}});
     if (!is_fused) d->kernels->activate(d, y, out, kind, alpha, destination_count(&p->shape));
 }
 
@@ -451,7 +456,8 @@ void ISA(conv2d_back_data)(struct device *d, struct conv2d_plan *p, float *dx, c
                            const float *kernel, bool add)
 {
     run(d, p, BACK_DATA,
-        &(struct given){{[SOURCE] = add ? p->result : dx, [WEIGHTS] = kernel, [DESTINATION] = dy}});
+        &(struct given_borders){
+            {[SOURCE] = add ? p->result : dx, [WEIGHTS] = kernel, [DESTINATION] = dy}});
     if (add) d->kernels->axpy(d, dx, 1.0f, p->result, source_count(&p->shape));
 }
 
@@ -459,6 +465,7 @@ void ISA(conv2d_back_kernel)(struct device *d, struct conv2d_plan *p, float *dke
                              const float *dy, const float *x, bool add)
 {
     run(d, p, BACK_KERNEL,
-        &(struct given){{[SOURCE] = x, [WEIGHTS] = add ? p->result : dkernel, [DESTINATION] = dy}});
+        &(struct given_borders){
+            {[SOURCE] = x, [WEIGHTS] = add ? p->result : dkernel, [DESTINATION] = dy}});
     if (add) d->kernels->axpy(d, dkernel, 1.0f, p->result, weights_count(&p->shape));
 }

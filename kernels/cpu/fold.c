@@ -12,7 +12,7 @@
 enum { FOLD_BLOCK = 256, FOLD_LANES = 16, STRAIGHT_BLOCK = 4096, OPERANDS = 3 };
 
 /* Neighbours in rows, `row` floats from each to the next; at: NULL, or where they begin */
-struct rows {
+struct fold_rows {
     const float *at;
     int64_t row;
 };
@@ -42,7 +42,7 @@ ELEMENT const float *gather(float *room, const float *x, int64_t step, int count
 
 /* The formula in rows of n places, into v; what it does not read may be NULL */
 ELEMENT void formula(enum fold_of of, const struct fold *f, float *v, int64_t v_row,
-                     const struct rows x[OPERANDS], int n, int rows)
+                     const struct fold_rows x[OPERANDS], int n, int rows)
 {
     const bool has_b = x[1].at != NULL, has_c = x[2].at != NULL;
     for (int r = 0; r < rows; r++) {
@@ -57,8 +57,8 @@ ELEMENT void formula(enum fold_of of, const struct fold *f, float *v, int64_t v_
 }
 
 /* By kind, with the kind a constant in the loop */
-static void formula_of(const struct fold *f, float *v, int64_t v_row, const struct rows x[OPERANDS],
-                       int n, int rows)
+static void formula_of(const struct fold *f, float *v, int64_t v_row,
+                       const struct fold_rows x[OPERANDS], int n, int rows)
 {
     switch (f->of) {
 #define CASE(kind)                                                                                 \
@@ -105,7 +105,7 @@ static void take_block(const struct fold *f, float *v, const int64_t at[3], cons
                        int count)
 {
     float room[3][FOLD_BLOCK];
-    const struct rows x[OPERANDS] = {
+    const struct fold_rows x[OPERANDS] = {
         {gather(room[0], f->a + at[0], step[0], count), 0},
         {gather(room[1], f->b ? f->b + at[1] : NULL, step[1], count), 0},
         {gather(room[2], f->c ? f->c + at[2] : NULL, step[2], count), 0},
@@ -167,7 +167,7 @@ static float along(const struct walk *w, const int64_t first[3])
 static void straight_block(const struct walk *w, const int64_t first[3], float *y, int count)
 {
     const struct fold *f = &w->f;
-    const struct rows x[OPERANDS] = {
+    const struct fold_rows x[OPERANDS] = {
         {f->a + first[0], 0},
         {f->b ? f->b + first[1] : NULL, 0},
         {f->c ? f->c + first[2] : NULL, 0},
@@ -182,9 +182,9 @@ static void take_rows(const struct walk *w, float *v, int64_t v_row, const int64
                       int64_t skipped, int rows)
 {
     const float *const at[OPERANDS] = {w->f.a, w->f.b, w->f.c};
-    struct rows x[OPERANDS];
+    struct fold_rows x[OPERANDS];
     for (int o = 0; o < OPERANDS; o++)
-        x[o] = (struct rows){at[o] ? at[o] + first[o] + skipped * w->row[o] : NULL, w->row[o]};
+        x[o] = (struct fold_rows){at[o] ? at[o] + first[o] + skipped * w->row[o] : NULL, w->row[o]};
     formula_of(&w->f, v, v_row, x, w->width, rows);
 }
 

@@ -14,7 +14,7 @@ bool ISA(bf16_can)(const struct device *d, const struct gemm *g)
 }
 
 /* to [rows, to_step] = from [rows, columns]; what is left of a row is 0 */
-struct rounding {
+struct bf16_rounding {
     const float *from;
     uint16_t *to;
     int64_t rows, columns, to_step;
@@ -36,7 +36,7 @@ static void round_row(uint16_t *restrict to, const float *restrict from, int64_t
 
 static void round_rows(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct rounding *r = arguments;
+    const struct bf16_rounding *r = arguments;
     for (int64_t row = begin; row < end; row++) {
         uint16_t *to = r->to + row * r->to_step;
         round_row(to, r->from + row * r->columns, r->columns);
@@ -44,7 +44,7 @@ static void round_rows(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-static void round_all(struct device *d, const struct rounding *r)
+static void round_all(struct device *d, const struct bf16_rounding *r)
 {
     spread(d, r->rows, SPREAD_GRAIN / (r->columns + 1) + 1, round_rows, r);
 }
@@ -99,7 +99,7 @@ ELEMENT words round_pair(const float *first, const float *second, int columns)
 }
 
 /* to [columns, to_step] from `column` on, to_step a multiple of 2 BLOCK */
-static void turn_block(const struct rounding *r, int64_t row, int64_t column)
+static void turn_block(const struct bf16_rounding *r, int64_t row, int64_t column)
 {
     words block[BLOCK];
     const int columns = chunk_count(r->columns - column);
@@ -116,12 +116,12 @@ static void turn_block(const struct rounding *r, int64_t row, int64_t column)
 /* begin, end: blocks of columns */
 static void turn_columns(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct rounding *r = arguments;
+    const struct bf16_rounding *r = arguments;
     for (int64_t block = begin; block < end; block++)
         for (int64_t row = 0; row < r->to_step; row += 2 * BLOCK) turn_block(r, row, block * BLOCK);
 }
 
-static void turn_all(struct device *d, const struct rounding *r)
+static void turn_all(struct device *d, const struct bf16_rounding *r)
 {
     const int64_t blocks = (r->columns + BLOCK - 1) / BLOCK;
     spread(d, blocks, SPREAD_GRAIN / (BLOCK * r->rows + 1) + 1, turn_columns, r);
@@ -130,18 +130,18 @@ static void turn_all(struct device *d, const struct rounding *r)
 static void round_a(struct device *d, const struct gemm *g, uint16_t *to, int64_t k)
 {
     if (g->transpose_a)
-        turn_all(d, &(struct rounding){g->a, to, g->k, g->m, k});
+        turn_all(d, &(struct bf16_rounding){g->a, to, g->k, g->m, k});
     else
-        round_all(d, &(struct rounding){g->a, to, g->m, g->k, k});
+        round_all(d, &(struct bf16_rounding){g->a, to, g->m, g->k, k});
 }
 
 static void round_b(struct device *d, const struct gemm *g, uint16_t *to, int64_t k)
 {
     if (g->transpose_b) {
-        round_all(d, &(struct rounding){g->b, to, g->n, g->k, k});
+        round_all(d, &(struct bf16_rounding){g->b, to, g->n, g->k, k});
         return;
     }
-    round_all(d, &(struct rounding){g->b, to, g->k, g->n, g->n});
+    round_all(d, &(struct bf16_rounding){g->b, to, g->k, g->n, g->n});
     memset(to + g->k * g->n, 0, (size_t)((k - g->k) * g->n) * sizeof *to);
 }
 

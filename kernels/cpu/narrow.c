@@ -23,7 +23,7 @@ enum {
     BLOCK_ROWS = VECTOR_STEP * LANES
 };
 
-struct task {
+struct narrow_task {
     struct gemm g;
     const float *packed; /* [n, padded_k] */
     int64_t padded_k;
@@ -113,7 +113,7 @@ ELEMENT four sum_each(const lanes *v)
            __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
 }
 
-ELEMENT void store_dots(const struct task *t, four sums, int64_t at, int columns)
+ELEMENT void store_dots(const struct narrow_task *t, four sums, int64_t at, int columns)
 {
     float row[4];
     memcpy(row, &sums, sizeof row);
@@ -123,7 +123,8 @@ ELEMENT void store_dots(const struct task *t, four sums, int64_t at, int columns
 
 /* rows x columns elements of c at (row, column); both numbers are constants where this is inlined
  */
-ELEMENT void dot_block(const struct task *t, int rows, int columns, int64_t row, int64_t column)
+ELEMENT void dot_block(const struct narrow_task *t, int rows, int columns, int64_t row,
+                       int64_t column)
 {
     const int64_t k = t->g.k, whole = k / LANES * LANES;
     const float *a = t->g.a + row * k, *b = t->packed + column * t->padded_k;
@@ -148,7 +149,7 @@ ELEMENT void dot_block(const struct task *t, int rows, int columns, int64_t row,
         store_dots(t, sum_each(sum[r]), (row + r) * t->g.n + column, columns);
 }
 
-ELEMENT void dot_rows(const struct task *t, int rows, int64_t row)
+ELEMENT void dot_rows(const struct narrow_task *t, int rows, int64_t row)
 {
     const int64_t n = t->g.n;
     int64_t column = 0;
@@ -161,7 +162,7 @@ ELEMENT void dot_rows(const struct task *t, int rows, int64_t row)
 
 static void dot_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct task *t = arguments;
+    const struct narrow_task *t = arguments;
     int64_t row = begin;
     for (; row + ROW_STEP <= end; row += ROW_STEP) dot_rows(t, ROW_STEP, row);
     for (; row < end; row++) dot_rows(t, 1, row);
@@ -210,7 +211,7 @@ static void store_block(const struct gemm *g, const float *block, int64_t row, i
 
 static void column_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct gemm g = ((const struct task *)arguments)->g;
+    const struct gemm g = ((const struct narrow_task *)arguments)->g;
     float block[COLUMNS_MAX * BLOCK_ROWS];
     for (int64_t done = begin; done < end; done += BLOCK_ROWS) {
         int64_t row = done + BLOCK_ROWS <= end ? done : end - BLOCK_ROWS;
@@ -221,7 +222,8 @@ static void column_range(const void *arguments, int64_t begin, int64_t end)
 
 void ISA(narrow_run)(struct device *d, const struct gemm *g, float *packed)
 {
-    struct task t = {.g = *g, .packed = packed, .padded_k = (g->k + LANES - 1) / LANES * LANES};
+    struct narrow_task t = {
+        .g = *g, .packed = packed, .padded_k = (g->k + LANES - 1) / LANES * LANES};
     int64_t grain = 2 * SPREAD_GRAIN * LANES / (g->k * g->n) + 1;
     if (g->transpose_a) {
         spread(d, g->m, grain < BLOCK_ROWS ? BLOCK_ROWS : grain, column_range, &t);

@@ -17,7 +17,7 @@ struct pooling {
 };
 
 /* The part of a window that lies inside the image */
-struct cells {
+struct pool_cells {
     int64_t y, x; /* of the first, in the image */
     int64_t rows, columns;
 };
@@ -31,9 +31,9 @@ static void clip(int64_t start, int64_t length, int64_t limit, int64_t *ret_firs
     *ret_count = end > *ret_first ? end - *ret_first : 0;
 }
 
-static struct cells window_cells(const struct window2d *w, int64_t out_y, int64_t out_x)
+static struct pool_cells window_cells(const struct window2d *w, int64_t out_y, int64_t out_x)
 {
-    struct cells c;
+    struct pool_cells c;
     clip(out_y * w->stride_y - w->pad_top, w->kernel_y, w->in_y, &c.y, &c.rows);
     clip(out_x * w->stride_x - w->pad_left, w->kernel_x, w->in_x, &c.x, &c.columns);
     return c;
@@ -48,7 +48,7 @@ static int64_t cell_index(const struct pooling *p, int64_t image_row, int64_t co
 
 /* One output pixel, count channels from `channel`; image_row: of the window's first cell, counted
  * through the batch; at: index of the output */
-typedef void pixel_body(const struct pooling *, const struct cells *, int64_t image_row,
+typedef void pixel_body(const struct pooling *, const struct pool_cells *, int64_t image_row,
                         int64_t channel, int64_t at);
 
 static int channels_from(const struct pooling *p, int64_t channel)
@@ -62,7 +62,7 @@ ELEMENT void each_pixel(const struct pooling *p, int64_t image, pixel_body *body
     const struct window2d *w = &p->shape.window;
     for (int64_t out_y = 0; out_y < w->out_y; out_y++)
         for (int64_t out_x = 0; out_x < w->out_x; out_x++) {
-            struct cells c = window_cells(w, out_y, out_x);
+            struct pool_cells c = window_cells(w, out_y, out_x);
             int64_t pixel = (image * w->out_y + out_y) * w->out_x + out_x;
             for (int64_t channel = 0; channel < p->shape.channels; channel += CHANNELS)
                 body(p, &c, image * w->in_y + c.y, channel, pixel * p->shape.channels + channel);
@@ -85,7 +85,7 @@ ELEMENT void each_pixel(const struct pooling *p, int64_t image, pixel_body *body
         call(count);                                                                               \
     }
 
-ELEMENT void max_cells(const struct pooling *p, const struct cells *c, int64_t first, float *y,
+ELEMENT void max_cells(const struct pooling *p, const struct pool_cells *c, int64_t first, float *y,
                        int count)
 {
     const int64_t channels = p->shape.channels, row_step = p->shape.window.in_x * channels;
@@ -99,7 +99,7 @@ ELEMENT void max_cells(const struct pooling *p, const struct cells *c, int64_t f
     memcpy(y, top, (size_t)count * sizeof(float));
 }
 
-ELEMENT void max_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,
+ELEMENT void max_pixel(const struct pooling *p, const struct pool_cells *c, int64_t image_row,
                        int64_t channel, int64_t at)
 {
     const int64_t first = cell_index(p, image_row, c->x, channel);
@@ -108,7 +108,7 @@ ELEMENT void max_pixel(const struct pooling *p, const struct cells *c, int64_t i
 }
 
 /* What is left of dy goes to the first cell that equals the maximum; nothing is left for others. */
-ELEMENT void max_back_cells(const struct pooling *p, const struct cells *c, int64_t first,
+ELEMENT void max_back_cells(const struct pooling *p, const struct pool_cells *c, int64_t first,
                             int64_t at, int count)
 {
     const bool overwrites = p->is_tiling && !p->add;
@@ -132,7 +132,7 @@ ELEMENT void max_back_cells(const struct pooling *p, const struct cells *c, int6
         }
 }
 
-ELEMENT void max_back_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,
+ELEMENT void max_back_pixel(const struct pooling *p, const struct pool_cells *c, int64_t image_row,
                             int64_t channel, int64_t at)
 {
     const int64_t first = cell_index(p, image_row, c->x, channel);
@@ -140,7 +140,7 @@ ELEMENT void max_back_pixel(const struct pooling *p, const struct cells *c, int6
     WITH_KNOWN_COUNT(channels_from(p, channel), MAX_BACK_CELLS)
 }
 
-ELEMENT void avg_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,
+ELEMENT void avg_pixel(const struct pooling *p, const struct pool_cells *c, int64_t image_row,
                        int64_t channel, int64_t at)
 {
     const int count = channels_from(p, channel);
@@ -155,7 +155,7 @@ ELEMENT void avg_pixel(const struct pooling *p, const struct cells *c, int64_t i
     for (int i = 0; i < count; i++) p->out[at + i] = sum[i] / divisor;
 }
 
-ELEMENT void avg_back_pixel(const struct pooling *p, const struct cells *c, int64_t image_row,
+ELEMENT void avg_back_pixel(const struct pooling *p, const struct pool_cells *c, int64_t image_row,
                             int64_t channel, int64_t at)
 {
     const int count = channels_from(p, channel);

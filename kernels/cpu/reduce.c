@@ -16,7 +16,7 @@ typedef float terms __attribute__((vector_size(2 * ISA_LANES)));
 typedef uint32_t terms_bits __attribute__((vector_size(2 * ISA_LANES)));
 
 /* Slice i of x begins at i * slice_length; its sum goes to partial[i]. */
-struct reduction {
+struct sliced_sum {
     const float *x;
     int64_t n, slice_length;
     double *partial;
@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) double sum_slice(enum summed_term t
 static inline __attribute__((always_inline)) void
 sum_slices(enum summed_term term, const void *arguments, int64_t begin, int64_t end)
 {
-    const struct reduction r = *(const struct reduction *)arguments;
+    const struct sliced_sum r = *(const struct sliced_sum *)arguments;
     for (int64_t slice = begin; slice < end; slice++) {
         int64_t at = slice * r.slice_length, left = r.n - at;
         r.partial[slice] = sum_slice(term, r.x + at, left < r.slice_length ? left : r.slice_length);
@@ -96,7 +96,7 @@ static double reduce(struct device *d, const float *x, int64_t n, range_body *bo
     if (length < SLICE_MIN) length = SLICE_MIN;
     int64_t slices = (n + length - 1) / length;
     int64_t grain = n < 2 * SPREAD_GRAIN ? slices + 1 : 1;
-    spread(d, slices, grain, body, &(struct reduction){x, n, length, partial});
+    spread(d, slices, grain, body, &(struct sliced_sum){x, n, length, partial});
 
     double sum = 0;
     for (int64_t slice = 0; slice < slices; slice++) sum += partial[slice];

@@ -2,7 +2,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
-struct rounding {
+struct rounded_copy {
     uint16_t *y;
     float *error;
     const float *x;
@@ -11,7 +11,7 @@ struct rounding {
 /* as is a constant where this is inlined. */
 ELEMENT void round_stretch(enum number as, const void *arguments, int64_t begin, int64_t end)
 {
-    const struct rounding v = *(const struct rounding *)arguments;
+    const struct rounded_copy v = *(const struct rounded_copy *)arguments;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) v.y[i] = element_round_off(as, v.x[i], &v.error[i]);
 }
@@ -30,7 +30,7 @@ void ISA(round_off)(struct device *d, uint16_t *y, float *error, const float *x,
                     int64_t n)
 {
     spread(d, n, SPREAD_GRAIN / 2, as == NUMBER_BF16 ? round_bf16 : round_fp16,
-           &(struct rounding){y, error, x});
+           &(struct rounded_copy){y, error, x});
 }
 
 struct rounded_sum {

@@ -80,7 +80,7 @@ void ISA(softmax_back)(struct device *d, float *dx, const float *dy, const float
  * depends on the shape alone; floats within RUN rows, doubles beyond. */
 enum { COLUMN_BLOCK = 64, ROW_SLICES_MAX = 16, ROW_SLICE_MIN = 512, RUN = 32 };
 
-struct column_sums {
+struct column_sums_task {
     const float *x; /* the first column of the block */
     int64_t rows, columns, slice_rows;
     int block;
@@ -88,7 +88,8 @@ struct column_sums {
 };
 
 /* sum [COLUMN_BLOCK] = rows begin to end - 1, in floats: at most RUN of them */
-static void sum_run(float *restrict sum, const struct column_sums *c, int64_t begin, int64_t end)
+static void sum_run(float *restrict sum, const struct column_sums_task *c, int64_t begin,
+                    int64_t end)
 {
     memset(sum, 0, COLUMN_BLOCK * sizeof(float));
     for (int64_t row = begin; row < end; row++) {
@@ -102,7 +103,7 @@ static void sum_run(float *restrict sum, const struct column_sums *c, int64_t be
 
 static void column_slices(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct column_sums c = *(const struct column_sums *)arguments;
+    const struct column_sums_task c = *(const struct column_sums_task *)arguments;
     float run[COLUMN_BLOCK];
     for (int64_t slice = begin; slice < end; slice++) {
         double *sum = c.partial[slice];
@@ -128,7 +129,7 @@ void ISA(sum_rows)(struct device *d, float *sums, const float *x, int64_t rows, 
         int block = columns - column < COLUMN_BLOCK ? (int)(columns - column) : COLUMN_BLOCK;
         int64_t grain = rows * block < 2 * SPREAD_GRAIN ? slices + 1 : 1;
         spread(d, slices, grain, column_slices,
-               &(struct column_sums){x + column, rows, columns, slice_rows, block, partial});
+               &(struct column_sums_task){x + column, rows, columns, slice_rows, block, partial});
         for (int i = 0; i < block; i++) {
             double sum = 0;
             for (int64_t slice = 0; slice < slices; slice++) sum += partial[slice][i];

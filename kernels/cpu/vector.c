@@ -1,14 +1,14 @@
 /* vector.c - kernels on plain vectors of floats.
  *
  * Each is a pair: a loop over a range, which spread() calls, and the row of the table, which fills
- * in a struct stretch. `omp simd` says that the vectors do not overlap except element by element
- * (y may be a or b), which the compiler would otherwise test for at run time.
+ * in a struct vector_arguments. `omp simd` says that the vectors do not overlap except element by
+ * element (y may be a or b), which the compiler would otherwise test for at run time.
  */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
 /* The arguments of them all: a result, up to two operands, up to two numbers */
-struct stretch {
+struct vector_arguments {
     float *y;
     const float *a, *b;
     float s, t;
@@ -16,99 +16,101 @@ struct stretch {
 
 static void fill_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
     for (int64_t i = begin; i < end; i++) v.y[i] = v.s;
 }
 
 void ISA(fill)(struct device *d, float *y, float value, int64_t n)
 {
-    spread(d, n, SPREAD_GRAIN, fill_range, &(struct stretch){.y = y, .s = value});
+    spread(d, n, SPREAD_GRAIN, fill_range, &(struct vector_arguments){.y = y, .s = value});
 }
 
 static void copy_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
     memmove(v.y + begin, v.a + begin, (size_t)(end - begin) * sizeof(float));
 }
 
 void ISA(copy)(struct device *d, float *y, const float *x, int64_t n)
 {
-    spread(d, n, SPREAD_GRAIN, copy_range, &(struct stretch){.y = y, .a = x});
+    spread(d, n, SPREAD_GRAIN, copy_range, &(struct vector_arguments){.y = y, .a = x});
 }
 
 static void axpy_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) v.y[i] += v.s * v.a[i];
 }
 
 void ISA(axpy)(struct device *d, float *y, float a, const float *x, int64_t n)
 {
-    spread(d, n, SPREAD_GRAIN, axpy_range, &(struct stretch){.y = y, .a = x, .s = a});
+    spread(d, n, SPREAD_GRAIN, axpy_range, &(struct vector_arguments){.y = y, .a = x, .s = a});
 }
 
 static void scale_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
     for (int64_t i = begin; i < end; i++) v.y[i] *= v.s;
 }
 
 void ISA(scale)(struct device *d, float *y, float a, int64_t n)
 {
-    spread(d, n, SPREAD_GRAIN, scale_range, &(struct stretch){.y = y, .s = a});
+    spread(d, n, SPREAD_GRAIN, scale_range, &(struct vector_arguments){.y = y, .s = a});
 }
 
 static void add_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) v.y[i] = v.a[i] + v.b[i];
 }
 
 void ISA(add)(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
-    spread(d, n, SPREAD_GRAIN, add_range, &(struct stretch){.y = y, .a = a, .b = b});
+    spread(d, n, SPREAD_GRAIN, add_range, &(struct vector_arguments){.y = y, .a = a, .b = b});
 }
 
 static void multiply_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) v.y[i] = v.a[i] * v.b[i];
 }
 
 void ISA(multiply)(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
-    spread(d, n, SPREAD_GRAIN, multiply_range, &(struct stretch){.y = y, .a = a, .b = b});
+    spread(d, n, SPREAD_GRAIN, multiply_range, &(struct vector_arguments){.y = y, .a = a, .b = b});
 }
 
 static void multiply_add_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) v.y[i] += v.a[i] * v.b[i];
 }
 
 void ISA(multiply_add)(struct device *d, float *y, const float *a, const float *b, int64_t n)
 {
-    spread(d, n, SPREAD_GRAIN, multiply_add_range, &(struct stretch){.y = y, .a = a, .b = b});
+    spread(d, n, SPREAD_GRAIN, multiply_add_range,
+           &(struct vector_arguments){.y = y, .a = a, .b = b});
 }
 
 static void clamp_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
     for (int64_t i = begin; i < end; i++) v.y[i] = element_clamp(v.y[i], v.s, v.t);
 }
 
 void ISA(clamp)(struct device *d, float *y, float low, float high, int64_t n)
 {
-    spread(d, n, SPREAD_GRAIN, clamp_range, &(struct stretch){.y = y, .s = low, .t = high});
+    spread(d, n, SPREAD_GRAIN, clamp_range,
+           &(struct vector_arguments){.y = y, .s = low, .t = high});
 }
 
 static void regularize_range(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct stretch v = *(const struct stretch *)arguments;
+    const struct vector_arguments v = *(const struct vector_arguments *)arguments;
 #pragma omp simd
     for (int64_t i = begin; i < end; i++) v.y[i] += element_regularize(v.a[i], v.s, v.t);
 }
@@ -117,7 +119,7 @@ void ISA(regularize)(struct device *d, float *gradient, const float *w, float l1
                      int64_t n)
 {
     spread(d, n, SPREAD_GRAIN, regularize_range,
-           &(struct stretch){.y = gradient, .a = w, .s = l1, .t = l2});
+           &(struct vector_arguments){.y = gradient, .a = w, .s = l1, .t = l2});
 }
 
 static void copy_rows(const void *arguments, int64_t begin, int64_t end)

@@ -2,11 +2,11 @@
 #include "kernels/cuda/launch.cuh"
 
 /* Example and vector of a row, of which an example has as many as vectors */
-struct row_place {
+struct vector_place {
     int64_t example, i;
 };
 
-ON_GPU row_place place_of(const interaction &v, int64_t row)
+ON_GPU vector_place place_of(const interaction &v, int64_t row)
 {
     const int64_t example = quotient_of(row, v.vectors);
     return {example, row - example * v.vectors};
@@ -28,7 +28,7 @@ static __global__ void dot_rows(struct interaction v, float *y)
 {
     const int lane = lane_index();
     for (int64_t row = grid_warp(); row < v.batch * v.vectors; row += grid_warps()) {
-        const row_place at = place_of(v, row);
+        const vector_place at = place_of(v, row);
         const float *own = vector_of(v, at.example, at.i);
         float *to = y + at.example * pairs_of(v);
         for (int64_t j = 0; j < at.i; j++) {

@@ -201,28 +201,28 @@ static void release(struct device *d, void *memory)
 }
 
 /* A piece of what crosses, and the staging that it goes through */
-struct piece {
+struct staged_piece {
     size_t at, bytes;
     int staging;
 };
 
 /* In turn over all that crosses: a second small upload does not wait for the first. */
-static struct piece piece_at(struct cuda_state *state, size_t at, size_t bytes)
+static struct staged_piece piece_at(struct cuda_state *state, size_t at, size_t bytes)
 {
     const size_t left = bytes - at;
     const int staging = state->next_staging;
     state->next_staging = (staging + 1) % STAGINGS;
-    return (struct piece){at, left < STAGING_BYTES ? left : STAGING_BYTES, staging};
+    return (struct staged_piece){at, left < STAGING_BYTES ? left : STAGING_BYTES, staging};
 }
 
 /* Waits until the staging's last journey is over. */
-static bool staging_ready(struct device *d, const struct piece *p)
+static bool staging_ready(struct device *d, const struct staged_piece *p)
 {
     const struct cuda_state *state = d->state;
     return cuda_await_event(d, state->staged[p->staging]);
 }
 
-static bool send(struct device *d, const struct piece *p, void *to, const void *from,
+static bool send(struct device *d, const struct staged_piece *p, void *to, const void *from,
                  enum cudaMemcpyKind kind)
 {
     const struct cuda_state *state = d->state;
@@ -242,7 +242,7 @@ static void upload(struct device *d, void *device_memory, const void *host, size
     }
     cuda_select(d);
     for (size_t at = 0; at < bytes; at += STAGING_BYTES) {
-        const struct piece p = piece_at(state, at, bytes);
+        const struct staged_piece p = piece_at(state, at, bytes);
         void *staging = state->staging[p.staging];
         if (!staging_ready(d, &p)) return;
         memcpy(staging, (const char *)host + at, p.bytes);
@@ -250,7 +250,7 @@ static void upload(struct device *d, void *device_memory, const void *host, size
     }
 }
 
-static bool fetch(struct device *d, const struct piece *p, const void *device_memory)
+static bool fetch(struct device *d, const struct staged_piece *p, const void *device_memory)
 {
     const struct cuda_state *state = d->state;
     return send(d, p, state->staging[p->staging], (const char *)device_memory + p->at,
@@ -267,11 +267,11 @@ static void download(struct device *d, void *host, const void *device_memory, si
         return;
     }
     cuda_select(d);
-    struct piece p = piece_at(state, 0, bytes);
+    struct staged_piece p = piece_at(state, 0, bytes);
     if (!fetch(d, &p, device_memory)) return;
     while (p.bytes > 0) {
         const size_t next_at = p.at + p.bytes;
-        const struct piece next = piece_at(state, next_at, bytes);
+        const struct staged_piece next = piece_at(state, next_at, bytes);
         if (next.bytes > 0 && !fetch(d, &next, device_memory)) return;
         if (!staging_ready(d, &p)) return;
         memcpy((char *)host + p.at, state->staging[p.staging], p.bytes);

@@ -34,20 +34,20 @@ ON_GPU struct place<Index> place_of(Index i, Index height, Index width, Index ch
 
 /* [first, end) */
 template <typename Index>
-struct range {
+struct index_range {
     Index first, end;
 };
 
 /* The cells of a window that lie inside the image, in one direction */
 template <typename Index>
-ON_GPU struct range<Index> cells_of(Index out, Index stride, Index pad, Index kernel, Index in) {
+ON_GPU struct index_range<Index> cells_of(Index out, Index stride, Index pad, Index kernel, Index in) {
     const Index start = out * stride - pad;
     return {start < 0 ? 0 : start, start + kernel < in ? start + kernel : in};
 }
 
 /* The windows over a cell, in one direction */
 template <typename Index>
-ON_GPU struct range<Index> windows_of(Index cell, Index stride, Index pad, Index kernel,
+ON_GPU struct index_range<Index> windows_of(Index cell, Index stride, Index pad, Index kernel,
                                       Index out) {
     const Index last = quotient_of(cell + pad, stride), before = cell + pad - kernel;
     const Index first = before < 0 ? 0 : quotient_of(before, stride) + 1;
@@ -55,17 +55,17 @@ ON_GPU struct range<Index> windows_of(Index cell, Index stride, Index pad, Index
 }
 
 template <typename Index>
-ON_GPU struct range<Index> rows_in(const struct pooling<Index> &p, Index out_y) {
+ON_GPU struct index_range<Index> rows_in(const struct pooling<Index> &p, Index out_y) {
     return cells_of(out_y, p.stride_y, p.pad_top, p.kernel_y, p.in_y);
 }
 
 template <typename Index>
-ON_GPU struct range<Index> columns_in(const struct pooling<Index> &p, Index out_x) {
+ON_GPU struct index_range<Index> columns_in(const struct pooling<Index> &p, Index out_x) {
     return cells_of(out_x, p.stride_x, p.pad_left, p.kernel_x, p.in_x);
 }
 
 template <typename Index>
-ON_GPU Index cell_count(const struct range<Index> &rows, const struct range<Index> &columns)
+ON_GPU Index cell_count(const struct index_range<Index> &rows, const struct index_range<Index> &columns)
 {
     if (rows.end <= rows.first || columns.end <= columns.first) return 0;
     return (rows.end - rows.first) * (columns.end - columns.first);
@@ -126,7 +126,7 @@ template <typename Rule, typename Index> struct pool_body {
     template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const
     {
         const struct place<Index> at = place_of((Index)i, p.out_y, p.out_x, p.channels);
-        const struct range<Index> rows = rows_in(p, at.y), columns = columns_in(p, at.x);
+        const struct index_range<Index> rows = rows_in(p, at.y), columns = columns_in(p, at.x);
         const float *in = p.in + in_corner(p, at);
         const Index cells = cell_count(rows, columns);
         float all[WIDTH], cell[WIDTH];
@@ -157,7 +157,7 @@ template <typename Index, int WIDTH> struct max_share {
     /* Whether one of the cells before this one is the maximum too */
     __device__ void look_before(bool *wins, const float *top, Index out_y, Index out_x) const
     {
-        const struct range<Index> rows = rows_in(p, out_y), columns = columns_in(p, out_x);
+        const struct index_range<Index> rows = rows_in(p, out_y), columns = columns_in(p, out_x);
         const float *in = p.in + in_corner(p, cell);
         for (Index y = rows.first; y <= cell.y; y++)
             for (Index x = columns.first; x < (y < cell.y ? columns.end : cell.x); x++) {
@@ -207,8 +207,8 @@ template <template <typename, int> typename Share, typename Index> struct pool_b
     template <int WIDTH, int> __device__ void take(int64_t i, int64_t) const
     {
         const struct place<Index> at = place_of((Index)i, p.in_y, p.in_x, p.channels);
-        const struct range<Index> ys = windows_of(at.y, p.stride_y, p.pad_top, p.kernel_y, p.out_y);
-        const struct range<Index> xs =
+        const struct index_range<Index> ys = windows_of(at.y, p.stride_y, p.pad_top, p.kernel_y, p.out_y);
+        const struct index_range<Index> xs =
             windows_of(at.x, p.stride_x, p.pad_left, p.kernel_x, p.out_x);
         const Share<Index, WIDTH> share(p, at, i);
         float sum[WIDTH] = {};

@@ -18,7 +18,7 @@ enum { WORK_BYTES = 1 << 20, WORK_TIMES = 64 };
 /* The host may be held up between launch and question. */
 enum { TRIES_MAX = 8 };
 
-enum answer { ASKED_TOO_LATE, HOLDS, TOLD_EARLY, BROKEN };
+enum replay_answer { ASKED_TOO_LATE, HOLDS, TOLD_EARLY, BROKEN };
 
 struct trial {
     void *memory;
@@ -59,7 +59,7 @@ static bool open_trial(struct trial *t, cudaStream_t stream)
 }
 
 /* The first launch leaves an event that has been reached. */
-static enum answer ask(struct device *d, const struct trial *t)
+static enum replay_answer ask(struct device *d, const struct trial *t)
 {
     const struct cuda_state *state = d->state;
     if (cudaGraphLaunch(t->graph, state->stream) != cudaSuccess ||
@@ -90,7 +90,7 @@ err cuda_replays_try(struct device *d)
 {
     struct cuda_state *state = d->state;
     struct trial trial = {0};
-    enum answer answer = BROKEN;
+    enum replay_answer answer = BROKEN;
     if (state->replays.is_tried || state->failure || state->is_silent || state->recording.is_on)
         return OK;
     state->replays.is_tried = true;

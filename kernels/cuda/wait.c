@@ -22,18 +22,18 @@ enum {
     MILLISECOND_NS = 1000000,
 };
 
-struct awaited {
+struct awaited_stream {
     cudaStream_t stream;
     cudaEvent_t event; /* NULL: all that is queued in the stream */
 };
 
-static const char *call_of(const struct awaited *a)
+static const char *call_of(const struct awaited_stream *a)
 {
     return a->event ? "cudaEventQuery" : "cudaStreamQuery";
 }
 
 /* Work that is not done is no failure, and must not come out of another call as one. */
-static cudaError_t look(const struct awaited *a)
+static cudaError_t look(const struct awaited_stream *a)
 {
     const cudaError_t status = a->event ? cudaEventQuery(a->event) : cudaStreamQuery(a->stream);
     if (status == cudaErrorNotReady) (void)cudaGetLastError();
@@ -69,7 +69,7 @@ static void give_up(struct device *d)
     cuda_remember(d, ERR_LOST, NULL, why);
 }
 
-static bool await(struct device *d, const struct awaited *a)
+static bool await(struct device *d, const struct awaited_stream *a)
 {
     const struct cuda_state *state = d->state;
     const int64_t begin_ns = now_ns(), limit_ns = (int64_t)state->wait_limit_ms * MILLISECOND_NS;
@@ -88,12 +88,12 @@ static bool await(struct device *d, const struct awaited *a)
 
 bool cuda_await_stream(struct device *d, cudaStream_t stream)
 {
-    return await(d, &(struct awaited){.stream = stream});
+    return await(d, &(struct awaited_stream){.stream = stream});
 }
 
 bool cuda_await_event(struct device *d, cudaEvent_t event)
 {
-    return await(d, &(struct awaited){.event = event});
+    return await(d, &(struct awaited_stream){.event = event});
 }
 
 void cuda_await_cause(struct device *d)

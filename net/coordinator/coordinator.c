@@ -11,7 +11,7 @@ enum { SERVERS_MAX = 16 };
 static const struct coordinator_kind *const kinds[] = {&coordinator_etcd, &coordinator_zookeeper};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-struct parts {
+struct coordinator_address {
     const struct coordinator_kind *kind;
     bool by_tls;
     const char *servers, *root;
@@ -57,7 +57,7 @@ static err read_servers(const struct coordinator_kind *kind, const char *list, s
     return list > end ? OK : fail(ERR_INPUT, "more than %d servers", SERVERS_MAX);
 }
 
-static err read_url(const char *url, struct arena *arena, struct parts *ret)
+static err read_url(const char *url, struct arena *arena, struct coordinator_address *ret)
 {
     const char *rest = NULL;
     if (strchr(url, '@'))
@@ -89,7 +89,7 @@ static err read_url(const char *url, struct arena *arena, struct parts *ret)
 err coordinator_check(const char *url)
 {
     struct arena arena = {0};
-    struct parts parts = {0};
+    struct coordinator_address parts = {0};
     const err e = read_url(url, &arena, &parts);
     arena_free(&arena);
     return e;
@@ -97,7 +97,7 @@ err coordinator_check(const char *url)
 
 const char *coordinator_server(const char *url, struct arena *arena)
 {
-    struct parts parts = {0};
+    struct coordinator_address parts = {0};
     if (read_url(url, arena, &parts)) return "";
     return arena_format(arena, "%.*s", (int)strcspn(parts.servers, ","), parts.servers);
 }
@@ -105,7 +105,7 @@ const char *coordinator_server(const char *url, struct arena *arena)
 err coordinator_open(const char *url, struct coordinator **ret)
 {
     struct arena arena = {0};
-    struct parts parts = {0};
+    struct coordinator_address parts = {0};
     err e = read_url(url, &arena, &parts);
     if (!e) e = parts.kind->open(parts.servers, parts.root, parts.by_tls, ret);
     arena_free(&arena);

@@ -205,7 +205,7 @@ static bool is_name(const char *at, size_t bytes)
     return bytes > 0 && bytes < COORDINATOR_PATH_MAX / 2;
 }
 
-struct listing {
+struct zookeeper_listing {
     struct zookeeper *c;
     const char *folder;
     uint64_t until_ms;
@@ -217,7 +217,7 @@ struct listing {
     int refusal; /* of a value: a code of the protocol; 0: none */
 };
 
-static err read_names(struct listing *l, struct jute_in *in)
+static err read_names(struct zookeeper_listing *l, struct jute_in *in)
 {
     const int said = jute_count(in, JUTE_INT_BYTES);
     const int count = said < COORDINATOR_KEYS_MAX ? said : COORDINATOR_KEYS_MAX;
@@ -231,7 +231,7 @@ static err read_names(struct listing *l, struct jute_in *in)
     return in->is_torn ? session_broken(&l->c->session, "half of a list of nodes") : OK;
 }
 
-static err list_names(struct listing *l)
+static err list_names(struct zookeeper_listing *l)
 {
     struct jute_in in;
     int code;
@@ -244,7 +244,7 @@ static err list_names(struct listing *l)
     return code ? explain(l->c, l->folder, code) : read_names(l, &in);
 }
 
-static void ask_for_value(struct listing *l, const char *name)
+static void ask_for_value(struct zookeeper_listing *l, const char *name)
 {
     char path[2 * COORDINATOR_PATH_MAX];
     struct jute_out *out = session_ask(&l->c->session, SESSION_GET);
@@ -254,7 +254,7 @@ static void ask_for_value(struct listing *l, const char *name)
 }
 
 /* Kept where it is one that we write, and has not gone meanwhile. */
-static err take_value(struct listing *l, const char *name)
+static err take_value(struct zookeeper_listing *l, const char *name)
 {
     struct jute_in in;
     size_t bytes;
@@ -272,7 +272,7 @@ static err take_value(struct listing *l, const char *name)
     return OK;
 }
 
-static err take_values(struct listing *l, int first, int end)
+static err take_values(struct zookeeper_listing *l, int first, int end)
 {
     TRY(session_connect(&l->c->session, l->until_ms));
     for (int i = first; i < end; i++) ask_for_value(l, l->entries[i].name);
@@ -285,7 +285,8 @@ static err zookeeper_list(struct coordinator *base, const char *folder, struct a
                           struct coordinator_entry **ret, int *ret_count)
 {
     char path[COORDINATOR_PATH_MAX];
-    struct listing l = {.c = (struct zookeeper *)base, .until_ms = until(), .arena = arena};
+    struct zookeeper_listing l = {
+        .c = (struct zookeeper *)base, .until_ms = until(), .arena = arena};
     l.folder = path_of(l.c, folder, path);
     TRY(list_names(&l));
     for (int at = 0; at < l.names; at += GETS_MAX)

@@ -17,7 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct kept {
+struct kept_message {
     struct link *link;
     struct message message;
 };
@@ -42,7 +42,7 @@ struct mover {
     uint64_t looks_again_ns; /* at what has come */
     bool was_full;           /* when it was lent last: some sockets were left amid what has come */
     int kept_count;
-    struct kept kept[MOVER_KEPT_MAX];
+    struct kept_message kept[MOVER_KEPT_MAX];
 };
 
 /* ---- the thread ---- */
@@ -220,5 +220,5 @@ bool mover_is_full(const struct mover *m)
 
 void mover_keep(struct mover *m, struct link *link, const struct message *message)
 {
-    m->kept[m->kept_count++] = (struct kept){link, *message};
+    m->kept[m->kept_count++] = (struct kept_message){link, *message};
 }

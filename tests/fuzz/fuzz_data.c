@@ -186,7 +186,7 @@ static void compare_rows(struct row_reader *all, struct row_reader *one, int cel
 static void read_narrowly(const char *source, const char *made, int which)
 {
     struct opened o = {0};
-    struct parts *parts = NULL;
+    struct data_parts *parts = NULL;
     struct row_reader *all = NULL, *one = NULL;
     err e = prepare_source(&o, source, made, false);
     o.context.without_labels = true;

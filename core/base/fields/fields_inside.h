@@ -19,7 +19,7 @@ struct place place_member(const struct place *up, const char *name);
 struct place place_element(const struct place *up, int index);
 
 /* One value to be read, and what is known of it. */
-struct input {
+struct field_input {
     struct arena *arena;
     const struct field *field;
     json_t *json;
@@ -27,10 +27,10 @@ struct input {
 };
 
 /* Write what the field's type stores to *ret, which is zeroed and large enough. */
-err field_parse(const struct input *, void *ret);
-err field_parse_object(const struct input *, void *ret);
-err field_parse_variant(const struct input *, void *ret);
-err fail_expected(const struct input *); /* expected ..., got ... */
+err field_parse(const struct field_input *, void *ret);
+err field_parse_object(const struct field_input *, void *ret);
+err field_parse_variant(const struct field_input *, void *ret);
+err fail_expected(const struct field_input *); /* expected ..., got ... */
 
 /* The value that stands for an absent one. New reference; NULL where the field is required. */
 json_t *field_fallback(const struct field *);

@@ -151,17 +151,18 @@ static err parse_flag(const struct field *field, const char *name, json_t *json,
                       struct arena *arena, void *ret)
 {
     const struct place place = place_member(NULL, name);
-    return field_parse(&(struct input){arena, field, json, &place}, (uint8_t *)ret + field->offset);
+    return field_parse(&(struct field_input){arena, field, json, &place},
+                       (uint8_t *)ret + field->offset);
 }
 
 /* The values of the flags that are given, by field; and everything else. */
-struct given {
+struct given_flags {
     json_t *values[NAMES_MAX];
     const char **rest;
     int rest_max, rest_count;
 };
 
-static err keep_rest(struct given *given, const char *text)
+static err keep_rest(struct given_flags *given, const char *text)
 {
     if (given->rest_count == given->rest_max) {
         struct text quoted = {.length = 0};
@@ -192,7 +193,7 @@ static json_t *json_from_shortcut(const struct argument *argument)
     return list;
 }
 
-static err keep_value(struct given *given, int index, const struct argument *argument)
+static err keep_value(struct given_flags *given, int index, const struct argument *argument)
 {
     json_t *json = argument->shortcut ? json_from_shortcut(argument)
                                       : json_from_flag(argument->field, argument->text);
@@ -208,7 +209,7 @@ static err keep_value(struct given *given, int index, const struct argument *arg
     return OK;
 }
 
-static err read_all(struct cursor *cursor, struct given *given)
+static err read_all(struct cursor *cursor, struct given_flags *given)
 {
     struct argument argument;
     TRY(next_argument(cursor, &argument));
@@ -287,7 +288,7 @@ err flags_parse(const struct object *object, int argc, char **argv, struct arena
 {
     assert(fields_count(object) <= NAMES_MAX);
     struct cursor cursor = {.object = object, .argc = argc, .argv = argv, .next = 1};
-    struct given given = {.rest = ret_rest, .rest_max = rest_max};
+    struct given_flags given = {.rest = ret_rest, .rest_max = rest_max};
     void *filled = arena_new(arena, object->size);
     err e = read_all(&cursor, &given);
     if (!e) e = parse_all(object, given.values, arena, filled);

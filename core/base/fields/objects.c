@@ -5,12 +5,12 @@
 #include <string.h>
 
 /* What may stand in an object: for the check, and for the message when something else does. */
-struct names {
+struct allowed_names {
     const char *at[NAMES_MAX];
     int count;
 };
 
-static void add_names(struct names *names, const struct object *object)
+static void add_names(struct allowed_names *names, const struct object *object)
 {
     const int fields = fields_count(object);
     assert(names->count + fields <= NAMES_MAX);
@@ -18,7 +18,7 @@ static void add_names(struct names *names, const struct object *object)
 }
 
 /* A key that nobody reads is a mistake that would go unnoticed. json NULL: no keys. */
-static err check_keys(json_t *json, const struct place *place, const struct names *known,
+static err check_keys(json_t *json, const struct place *place, const struct allowed_names *known,
                       const char *owner)
 {
     const char *key;
@@ -45,7 +45,7 @@ static err fail_missing(const struct field *field, const struct place *place)
     return fail_at(place, &text);
 }
 
-static err parse_member(const struct input *in, void *ret)
+static err parse_member(const struct field_input *in, void *ret)
 {
     if (in->place->depth > FIELD_DEPTH_MAX) {
         struct text text = {.length = 0};
@@ -68,7 +68,7 @@ static err fill(const struct object *object, json_t *json, const struct place *p
         if (!given && !fallback) return fail_missing(field, place);
 
         const struct place here = place_member(place, field->name);
-        const struct input in = {arena, field, given ? given : fallback, &here};
+        const struct field_input in = {arena, field, given ? given : fallback, &here};
         err e = parse_member(&in, (uint8_t *)ret + field->offset);
         json_decref(fallback);
         TRY(e);
@@ -76,10 +76,10 @@ static err fill(const struct object *object, json_t *json, const struct place *p
     return OK;
 }
 
-err field_parse_object(const struct input *in, void *ret)
+err field_parse_object(const struct field_input *in, void *ret)
 {
     const struct object *object = in->field->object;
-    struct names known = {.count = 0};
+    struct allowed_names known = {.count = 0};
     if (!json_is_object(in->json)) return fail_expected(in);
     add_names(&known, object);
     TRY(check_keys(in->json, in->place, &known, object->name));
@@ -96,7 +96,7 @@ static const char *words_elsewhere(const struct kinds *kinds, const char *name)
     return NULL;
 }
 
-static err find_kind(const struct input *in, const char *name, const struct kind **ret)
+static err find_kind(const struct field_input *in, const char *name, const struct kind **ret)
 {
     const struct kinds *kinds = in->field->kinds;
     *ret = kinds_find(kinds, name);
@@ -117,7 +117,7 @@ static err find_kind(const struct input *in, const char *name, const struct kind
     return fail_at(in->place, &text);
 }
 
-static err fail_key(const struct input *in, const char *problem)
+static err fail_key(const struct field_input *in, const char *problem)
 {
     const char *names[KINDS_MAX];
     const int count = kinds_names(in->field->kinds, names);
@@ -128,10 +128,11 @@ static err fail_key(const struct input *in, const char *problem)
 }
 
 /* From {key: name, ...}; json NULL: the kind with all its defaults. ret begins with the variant. */
-static err fill_variant(const struct input *in, const struct kind *kind, json_t *json, void *ret)
+static err fill_variant(const struct field_input *in, const struct kind *kind, json_t *json,
+                        void *ret)
 {
     const struct object *common = in->field->object, *own = kind->object;
-    struct names known = {.at = {in->field->kinds->key}, .count = 1};
+    struct allowed_names known = {.at = {in->field->kinds->key}, .count = 1};
     add_names(&known, own);
     add_names(&known, common);
     TRY(check_keys(json, in->place, &known, own->name));
@@ -144,7 +145,7 @@ static err fill_variant(const struct input *in, const struct kind *kind, json_t 
 }
 
 /* A bare number is checked as itself first, so that messages name the place where it stands. */
-static err parse_number_kind(const struct input *in, void *ret)
+static err parse_number_kind(const struct field_input *in, void *ret)
 {
     const struct kinds *kinds = in->field->kinds;
     const struct kind *kind = kinds_find(kinds, kinds->number_kind);
@@ -155,7 +156,7 @@ static err parse_number_kind(const struct input *in, void *ret)
         int64_t integer;
         double real;
     } checked;
-    TRY(field_parse(&(struct input){in->arena, field, in->json, in->place}, &checked));
+    TRY(field_parse(&(struct field_input){in->arena, field, in->json, in->place}, &checked));
 
     json_t *json = json_object();
     bool is_made = json && json_object_set(json, kinds->number_field, in->json) == 0;
@@ -164,7 +165,7 @@ static err parse_number_kind(const struct input *in, void *ret)
     return e;
 }
 
-err field_parse_variant(const struct input *in, void *ret)
+err field_parse_variant(const struct field_input *in, void *ret)
 {
     const struct kinds *kinds = in->field->kinds;
     const struct kind *kind = NULL;
@@ -219,7 +220,7 @@ err fields_parse(const struct object *object, json_t *json, const char *path, st
 {
     const struct field whole = {.name = object->name, .type = FIELD_OBJECT, .object = object};
     const struct place place = place_member(NULL, path);
-    const struct input in = {arena, &whole, json, &place};
+    const struct field_input in = {arena, &whole, json, &place};
     void *filled = arena_new(arena, object->size); /* ret is written only on OK */
     TRY(field_parse_object(&in, filled));
     memcpy(ret, filled, object->size);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* One step of the path: a member, or an element of a list. */
-struct step {
+struct path_step {
     const char *name; /* in the assignment, not terminated; NULL: an element */
     size_t length;
     size_t index;
@@ -14,7 +14,7 @@ struct step {
 
 struct path {
     const char *text; /* the assignment */
-    struct step steps[FIELD_DEPTH_MAX];
+    struct path_step steps[FIELD_DEPTH_MAX];
     int count;
     const char *value; /* behind the '=' */
 };
@@ -29,21 +29,21 @@ static err fail_syntax(const char *assignment)
 }
 
 /* "[12]"; digits beyond every list are not read on, so the number cannot overflow. */
-static bool read_index(const char *at, struct step *ret)
+static bool read_index(const char *at, struct path_step *ret)
 {
     size_t index = 0;
     const char *digit = at + 1;
     while (isdigit((unsigned char)*digit) && index < FIELD_LIST_MAX)
         index = index * 10 + (size_t)(*digit++ - '0');
     if (digit == at + 1 || *digit != ']') return false;
-    *ret = (struct step){.index = index, .end = digit + 1};
+    *ret = (struct path_step){.index = index, .end = digit + 1};
     return true;
 }
 
-static bool read_name(const char *at, struct step *ret)
+static bool read_name(const char *at, struct path_step *ret)
 {
     const size_t length = strcspn(at, ".[]=");
-    *ret = (struct step){.name = at, .length = length, .end = at + length};
+    *ret = (struct path_step){.name = at, .length = length, .end = at + length};
     return length > 0;
 }
 
@@ -54,7 +54,7 @@ static err read_path(const char *assignment, struct path *ret)
     ret->text = assignment;
     for (ret->count = 0; ret->count == 0 || *at != '='; ret->count++) {
         if (ret->count == FIELD_DEPTH_MAX) return fail_syntax(assignment);
-        struct step *step = &ret->steps[ret->count];
+        struct path_step *step = &ret->steps[ret->count];
         const bool is_index = ret->count > 0 && *at == '[';
         if (ret->count > 0 && !is_index && *at++ != '.') return fail_syntax(assignment);
         const bool is_read = is_index ? read_index(at, step) : read_name(at, step);
@@ -82,7 +82,7 @@ static err fail_parent(const struct path *path, int step, const json_t *parent)
 }
 
 /* What the step leads to; an object is made where there is nothing. */
-static json_t *enter(json_t *parent, const struct step *step)
+static json_t *enter(json_t *parent, const struct path_step *step)
 {
     if (!step->name) return json_array_get(parent, step->index);
     json_t *child = json_object_getn(parent, step->name, step->length);
@@ -94,7 +94,7 @@ static json_t *enter(json_t *parent, const struct step *step)
 /* The parent must be of the kind that the step goes into, and a list long enough. */
 static err check_step(const struct path *path, int at, const json_t *parent)
 {
-    const struct step *step = &path->steps[at];
+    const struct path_step *step = &path->steps[at];
     if (step->name && !json_is_object(parent)) return fail_parent(path, at, parent);
     if (step->name) return OK;
     if (!json_is_array(parent)) return fail_parent(path, at, parent);
@@ -104,7 +104,7 @@ static err check_step(const struct path *path, int at, const json_t *parent)
 }
 
 /* The table of what the step leads to; NULL: it has none that is known here. */
-static const struct object *table_behind(const struct object *table, const struct step *step)
+static const struct object *table_behind(const struct object *table, const struct path_step *step)
 {
     const struct field *field =
         table && step->name ? object_field_n(table, step->name, step->length) : NULL;
@@ -112,7 +112,7 @@ static const struct object *table_behind(const struct object *table, const struc
 }
 
 /* Whoever says how long to train by steps does not mean the epochs of the file as well. */
-static void displace_group(const struct object *table, const struct step *step, json_t *parent)
+static void displace_group(const struct object *table, const struct path_step *step, json_t *parent)
 {
     const struct field *given = object_field_n(table, step->name, step->length);
     if (!given || !given->group) return;
@@ -143,7 +143,7 @@ err fields_override(const struct object *table, json_t *root, const char *assign
     }
     TRY(check_step(&path, path.count - 1, parent));
 
-    const struct step *last = &path.steps[path.count - 1];
+    const struct path_step *last = &path.steps[path.count - 1];
     json_t *value = json_from_text(path.value);
     if (table && last->name && !says_nothing(value)) displace_group(table, last, parent);
     int refused = last->name ? json_object_setn_new(parent, last->name, last->length, value)

@@ -13,7 +13,7 @@ err fail_at(const struct place *place, const struct text *message)
 }
 
 /* A name where yes or no is wanted, a list where one is: somebody takes the key for another. */
-static bool is_mistaken(const struct input *in)
+static bool is_mistaken(const struct field_input *in)
 {
     if (!in->field->help) return false;
     return in->field->type == FIELD_BOOL
@@ -21,7 +21,7 @@ static bool is_mistaken(const struct input *in)
                : in->field->type == FIELD_STRING && json_is_array(in->json);
 }
 
-err fail_expected(const struct input *in)
+err fail_expected(const struct field_input *in)
 {
     struct text text = {.length = 0};
     text_add(&text, "expected ");
@@ -42,7 +42,7 @@ err fields_fail_expected(const char *field, const char *expected, const json_t *
 
 /* Scalars */
 
-static err parse_bool(const struct input *in, void *ret)
+static err parse_bool(const struct field_input *in, void *ret)
 {
     if (!json_is_boolean(in->json)) return fail_expected(in);
     *(bool *)ret = json_is_true(in->json);
@@ -70,7 +70,7 @@ static bool read_integer(const json_t *json, int64_t *ret)
     return true;
 }
 
-static err parse_int(const struct input *in, void *ret)
+static err parse_int(const struct field_input *in, void *ret)
 {
     int64_t number = 0;
     const char *word = json_string_value(in->json);
@@ -81,7 +81,7 @@ static err parse_int(const struct input *in, void *ret)
     return OK;
 }
 
-static err parse_float(const struct input *in, void *ret)
+static err parse_float(const struct field_input *in, void *ret)
 {
     if (!json_is_number(in->json)) return fail_expected(in);
     const double number = json_number_value(in->json);
@@ -90,7 +90,7 @@ static err parse_float(const struct input *in, void *ret)
     return OK;
 }
 
-static err parse_seconds(const struct input *in, void *ret)
+static err parse_seconds(const struct field_input *in, void *ret)
 {
     double seconds = 0;
     TRY(parse_float(in, &seconds));
@@ -98,14 +98,14 @@ static err parse_seconds(const struct input *in, void *ret)
     return OK;
 }
 
-static err parse_string(const struct input *in, void *ret)
+static err parse_string(const struct field_input *in, void *ret)
 {
     if (!json_is_string(in->json)) return fail_expected(in);
     *(const char **)ret = arena_string(in->arena, json_string_value(in->json));
     return OK;
 }
 
-static err parse_enum(const struct input *in, void *ret)
+static err parse_enum(const struct field_input *in, void *ret)
 {
     const char *word = json_string_value(in->json);
     const int count = field_choices_count(in->field);
@@ -126,7 +126,7 @@ static err parse_enum(const struct input *in, void *ret)
 }
 
 /* Borrowed: it lives as long as the tree that was given to fields_parse. */
-static err parse_json(const struct input *in, void *ret)
+static err parse_json(const struct field_input *in, void *ret)
 {
     *(json_t **)ret = in->json;
     return OK;
@@ -134,14 +134,14 @@ static err parse_json(const struct input *in, void *ret)
 
 /* Lists */
 
-struct member {
+struct member_type {
     enum field_type type; /* for messages */
     size_t size;          /* bytes */
-    err (*parse)(const struct input *, void *ret);
+    err (*parse)(const struct field_input *, void *ret);
 };
 
 /* Every member is checked by the list's own field, under a path with its index. */
-static err parse_list(const struct input *in, struct member member, struct objects *ret)
+static err parse_list(const struct field_input *in, struct member_type member, struct objects *ret)
 {
     if (!json_is_array(in->json)) return fail_expected(in);
     const size_t count = json_array_size(in->json);
@@ -154,7 +154,7 @@ static err parse_list(const struct input *in, struct member member, struct objec
         struct field field = *in->field;
         field.type = member.type;
         field.fallback = NULL; /* of the whole list, not of its members */
-        const struct input element = {in->arena, &field, json_array_get(in->json, i), &place};
+        const struct field_input element = {in->arena, &field, json_array_get(in->json, i), &place};
         TRY(member.parse(&element, at + i * member.size));
     }
     *ret = (struct objects){.at = at, .count = (int)count};
@@ -162,39 +162,39 @@ static err parse_list(const struct input *in, struct member member, struct objec
 }
 
 /* One integer stands for a list of one. */
-static err parse_ints(const struct input *in, void *ret)
+static err parse_ints(const struct field_input *in, void *ret)
 {
     struct objects list = {0};
     if (json_is_number(in->json) && in->field->count_min <= 1) {
         struct field field = *in->field;
         field.type = FIELD_INT;
-        const struct input one = {in->arena, &field, in->json, in->place};
+        const struct field_input one = {in->arena, &field, in->json, in->place};
         list = (struct objects){arena_new(in->arena, sizeof(int64_t)), 1};
         TRY(parse_int(&one, list.at));
     } else {
-        TRY(parse_list(in, (struct member){FIELD_INT, sizeof(int64_t), parse_int}, &list));
+        TRY(parse_list(in, (struct member_type){FIELD_INT, sizeof(int64_t), parse_int}, &list));
     }
     *(struct ints *)ret = (struct ints){list.at, list.count};
     return OK;
 }
 
-static err parse_floats(const struct input *in, void *ret)
+static err parse_floats(const struct field_input *in, void *ret)
 {
     struct objects list = {0};
-    TRY(parse_list(in, (struct member){FIELD_FLOAT, sizeof(double), parse_float}, &list));
+    TRY(parse_list(in, (struct member_type){FIELD_FLOAT, sizeof(double), parse_float}, &list));
     *(struct floats *)ret = (struct floats){list.at, list.count};
     return OK;
 }
 
-static err parse_strings(const struct input *in, void *ret)
+static err parse_strings(const struct field_input *in, void *ret)
 {
     struct objects list = {0};
-    TRY(parse_list(in, (struct member){FIELD_STRING, sizeof(char *), parse_string}, &list));
+    TRY(parse_list(in, (struct member_type){FIELD_STRING, sizeof(char *), parse_string}, &list));
     *(struct strings *)ret = (struct strings){list.at, list.count};
     return OK;
 }
 
-static err parse_files(const struct input *in, void *ret)
+static err parse_files(const struct field_input *in, void *ret)
 {
     struct strings *files = ret;
     if (json_is_array(in->json) && json_array_size(in->json) > 0) return parse_strings(in, ret);
@@ -203,22 +203,22 @@ static err parse_files(const struct input *in, void *ret)
     return parse_string(in, files->at);
 }
 
-static err parse_objects(const struct input *in, void *ret)
+static err parse_objects(const struct field_input *in, void *ret)
 {
     const size_t size = in->field->object->size;
-    return parse_list(in, (struct member){FIELD_OBJECT, size, field_parse_object}, ret);
+    return parse_list(in, (struct member_type){FIELD_OBJECT, size, field_parse_object}, ret);
 }
 
-static err parse_variants(const struct input *in, void *ret)
+static err parse_variants(const struct field_input *in, void *ret)
 {
     const struct object *common = in->field->object;
     const size_t size = common ? common->size : sizeof(struct variant);
-    return parse_list(in, (struct member){FIELD_VARIANT, size, field_parse_variant}, ret);
+    return parse_list(in, (struct member_type){FIELD_VARIANT, size, field_parse_variant}, ret);
 }
 
-err field_parse(const struct input *in, void *ret)
+err field_parse(const struct field_input *in, void *ret)
 {
-    static err (*const parsers[])(const struct input *, void *ret) = {
+    static err (*const parsers[])(const struct field_input *, void *ret) = {
         [FIELD_BOOL] = parse_bool,
         [FIELD_INT] = parse_int,
         [FIELD_FLOAT] = parse_float,

@@ -33,7 +33,7 @@ static struct {
 static atomic_bool has_failed; /* it was told, and nothing more is kept */
 
 /* In front of the bytes of a piece, as this host writes it */
-struct head {
+struct piece_head {
     char magic[8];
     uint64_t url, number;
     struct file_state state;
@@ -44,9 +44,9 @@ static const char magic[8] = "DTRAINP1";
 struct cached_file {
     struct file file; /* first */
     struct file *from;
-    uint64_t url, key; /* hashes of the URL, and of the URL and its state */
-    struct head head;  /* of the piece in memory; bytes 0: none */
-    uint8_t *memory;   /* [CACHE_PIECE_BYTES] */
+    uint64_t url, key;      /* hashes of the URL, and of the URL and its state */
+    struct piece_head head; /* of the piece in memory; bytes 0: none */
+    uint8_t *memory;        /* [CACHE_PIECE_BYTES] */
 };
 
 /* ---- the folder ---- */
@@ -160,9 +160,9 @@ static uint32_t piece_bytes(const struct cached_file *f, uint64_t number)
     return left < CACHE_PIECE_BYTES ? (uint32_t)left : CACHE_PIECE_BYTES;
 }
 
-static struct head head_of(const struct cached_file *f, uint64_t number)
+static struct piece_head head_of(const struct cached_file *f, uint64_t number)
 {
-    struct head head;
+    struct piece_head head;
     memset(&head, 0, sizeof head); /* it is compared and written as bytes */
     memcpy(head.magic, magic, sizeof magic);
     head.url = f->url;
@@ -193,7 +193,7 @@ static bool load_kept(struct cached_file *f, uint64_t number)
 {
     char *path = piece_path(f, number, "");
     const int file = path ? own_open(path, O_RDONLY) : -1;
-    struct head expected = head_of(f, number), found;
+    struct piece_head expected = head_of(f, number), found;
     bool is_it = file >= 0 && read_all(file, &found, sizeof found) &&
                  read_all(file, f->memory, expected.bytes);
     if (is_it) {
@@ -255,7 +255,7 @@ static uint64_t end_of_missing(const struct cached_file *f, uint64_t number, uin
 static err fetch(struct cached_file *f, uint64_t number, uint64_t until)
 {
     const uint64_t at = number * CACHE_PIECE_BYTES, end = end_of_missing(f, number, until);
-    struct head head = head_of(f, number);
+    struct piece_head head = head_of(f, number);
     size_t done = 0, got = 1;
     f->head.bytes = 0;
     for (; done < head.bytes && got > 0; done += got)
@@ -318,8 +318,8 @@ err cache_open(const char *path, struct file *from, struct file **ret)
     f->file = (struct file){.system = &cached, .name = from->name, .state = *state};
     f->from = from;
     f->url = fingerprint(path, strlen(path));
-    const struct head head = head_of(f, 0);
-    f->key = fingerprint((const char *)&head, offsetof(struct head, bytes));
+    const struct piece_head head = head_of(f, 0);
+    f->key = fingerprint((const char *)&head, offsetof(struct piece_head, bytes));
     *ret = &f->file;
     return OK;
 }

@@ -128,14 +128,14 @@ static err read_whole(struct file *f, size_t max, char **ret)
     return OK;
 }
 
-struct text {
+struct whole_text {
     char *at;
     size_t done, bytes;
 };
 
 static ssize_t give_text(void *cookie, char *to, size_t max)
 {
-    struct text *t = cookie;
+    struct whole_text *t = cookie;
     const size_t left = t->bytes - t->done, bytes = left < max ? left : max;
     memcpy(to, t->at + t->done, bytes);
     t->done += bytes;
@@ -144,13 +144,13 @@ static ssize_t give_text(void *cookie, char *to, size_t max)
 
 static int close_text(void *cookie)
 {
-    struct text *t = cookie;
+    struct whole_text *t = cookie;
     free(t->at);
     free(t);
     return 0;
 }
 
-static err open_fetched(const char *path, size_t max, struct text *text)
+static err open_fetched(const char *path, size_t max, struct whole_text *text)
 {
     struct file *file;
     TRY(file_open(path, &file));
@@ -175,7 +175,7 @@ static err open_text_here(const char *path, size_t max, FILE **ret)
 err file_open_text(const char *path, size_t max, FILE **ret)
 {
     if (!path_is_url(path)) return open_text_here(path, max, ret);
-    struct text *text = calloc(1, sizeof *text);
+    struct whole_text *text = calloc(1, sizeof *text);
     err e = text ? open_fetched(path, max, text) : fail(ERR_MEMORY, "no memory to read a text");
     const cookie_io_functions_t calls = {.read = give_text, .close = close_text};
     *ret = e ? NULL : fopencookie(text, "r", calls);

@@ -105,7 +105,7 @@ static err parse_job(const struct cluster_flags *flags, struct cluster_spec *spe
 }
 
 /* A place among all tasks, to find equal addresses by sorting. */
-struct place {
+struct address_place {
     const char *address;
     enum job job;
     int task;
@@ -113,7 +113,7 @@ struct place {
 
 static int compare_places(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct address_place *a = left, *b = right;
     int order = strcmp(a->address, b->address);
     if (order) return order;
     return a->job != b->job ? (int)a->job - (int)b->job : a->task - b->task;
@@ -123,13 +123,14 @@ static int compare_places(const void *left, const void *right)
 static err check_distinct(const struct cluster_spec *spec, struct arena *arena)
 {
     int count = spec->hosts[JOB_PS].count + spec->hosts[JOB_WORKER].count, filled = 0;
-    struct place *places = arena_array(arena, (size_t)count, sizeof *places);
+    struct address_place *places = arena_array(arena, (size_t)count, sizeof *places);
     for (int job = 0; job < JOB_COUNT; job++)
         for (int task = 0; task < spec->hosts[job].count; task++)
-            places[filled++] = (struct place){spec->hosts[job].at[task], (enum job)job, task};
+            places[filled++] =
+                (struct address_place){spec->hosts[job].at[task], (enum job)job, task};
     qsort(places, (size_t)count, sizeof *places, compare_places);
     for (int i = 1; i < count; i++) {
-        const struct place *a = &places[i - 1], *b = &places[i];
+        const struct address_place *a = &places[i - 1], *b = &places[i];
         if (strcmp(a->address, b->address) == 0 && !port_is_open(a->address))
             return fail(ERR_INPUT, "the same address twice: \"%s\" is %s/%d and %s/%d", a->address,
                         job_name(a->job), a->task, job_name(b->job), b->task);

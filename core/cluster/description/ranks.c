@@ -94,7 +94,7 @@ err ranks_make(const char *flag, const char *roles, const struct ranks *ranks, s
 
 /* ---- what launchers say ---- */
 
-enum word { RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, WORDS };
+enum rank_word { RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, WORDS };
 
 /* Variables of the environment; job: what differs from one to the next, NULL: nothing does. */
 static const struct launcher {
@@ -118,7 +118,7 @@ static const struct launcher *find(ranks_variable *variable)
 
 static err read_words(const struct launcher *l, ranks_variable *variable, int64_t ret[WORDS])
 {
-    for (enum word word = 0; word < WORDS; word++) {
+    for (enum rank_word word = 0; word < WORDS; word++) {
         const bool is_rank = word == RANK || word == LOCAL_RANK;
         const char *value = variable(l->words[word]);
         if (!value)

@@ -13,7 +13,7 @@ enum {
 
 /* ---- lists of nodes ---- */
 
-struct names {
+struct host_names {
     struct arena *arena;
     const char *list; /* for messages */
     const char *at[RANKS_MAX];
@@ -54,10 +54,11 @@ static err read_range(const char *list, const char **at, struct number_range *re
     return ret->last >= ret->first ? OK : refuse(list, "a range goes down");
 }
 
-static err expand(struct names *n, const char *before, const char *rest, size_t length, int groups);
+static err expand(struct host_names *n, const char *before, const char *rest, size_t length,
+                  int groups);
 
 /* The brackets at `open`, one name for each number, and then what is behind. */
-static err expand_group(struct names *n, const char *before, const char *rest, size_t length,
+static err expand_group(struct host_names *n, const char *before, const char *rest, size_t length,
                         const char *open, int groups)
 {
     const char *end = rest + length, *close = memchr(open, ']', (size_t)(end - open));
@@ -78,7 +79,8 @@ static err expand_group(struct names *n, const char *before, const char *rest, s
 }
 
 /* One entry of the list, of which `before` is done. */
-static err expand(struct names *n, const char *before, const char *rest, size_t length, int groups)
+static err expand(struct host_names *n, const char *before, const char *rest, size_t length,
+                  int groups)
 {
     const char *open = memchr(rest, '[', length);
     if (open) return expand_group(n, before, rest, length, open, groups);
@@ -100,8 +102,8 @@ static size_t entry_length(const char *from)
 
 err slurm_expand(const char *list, struct arena *arena, struct strings *ret)
 {
-    struct names *n = arena_new(arena, sizeof *n);
-    *n = (struct names){.arena = arena, .list = list};
+    struct host_names *n = arena_new(arena, sizeof *n);
+    *n = (struct host_names){.arena = arena, .list = list};
     for (const char *from = list; from;) {
         const size_t length = entry_length(from);
         TRY(expand(n, "", from, length, 0));
@@ -113,7 +115,7 @@ err slurm_expand(const char *list, struct arena *arena, struct strings *ret)
 
 /* ---- where ranks are ---- */
 
-struct step {
+struct slurm_step {
     ranks_variable *variable;
     struct arena *arena;
     struct strings nodes;
@@ -130,13 +132,13 @@ static err fail_variable(const char *name, const char *value)
 }
 
 /* The one of the step, or where there is none that of the job. */
-static const char *either(const struct step *s, const char *name, const char *other)
+static const char *either(const struct slurm_step *s, const char *name, const char *other)
 {
     const char *value = s->variable(name);
     return value ? value : s->variable(other);
 }
 
-static err read_count(const struct step *s, const char *name, int64_t least, int64_t most,
+static err read_count(const struct slurm_step *s, const char *name, int64_t least, int64_t most,
                       int64_t *ret)
 {
     const char *value = s->variable(name);
@@ -144,7 +146,7 @@ static err read_count(const struct step *s, const char *name, int64_t least, int
 }
 
 /* "2(x3),1": how many tasks each node has */
-static err read_tasks(struct step *s)
+static err read_tasks(struct slurm_step *s)
 {
     const char *name = "SLURM_STEP_TASKS_PER_NODE";
     const char *value = either(s, name, "SLURM_TASKS_PER_NODE"), *at = value;
@@ -168,14 +170,14 @@ static err read_tasks(struct step *s)
     return *at || node != s->nodes.count || sum != s->ranks ? fail_variable(name, value) : OK;
 }
 
-static void put(struct step *s, int rank, int node, int *used)
+static void put(struct slurm_step *s, int rank, int node, int *used)
 {
     s->node_of[rank] = node;
     s->place_of[rank] = used[node]++;
 }
 
 /* Nodes are filled one after the other, or get one in turn. */
-static err deal_out(struct step *s)
+static err deal_out(struct slurm_step *s)
 {
     const char *name = "SLURM_DISTRIBUTION", *value = s->variable(name);
     const size_t length = value ? strcspn(value, ":,") : 0;
@@ -215,7 +217,7 @@ static err reserved_port(const char *list, int place, int64_t *ret)
     return OK;
 }
 
-static err fail_few_ports(const struct step *s, const char *reserved)
+static err fail_few_ports(const struct slurm_step *s, const char *reserved)
 {
     int most = 0;
     for (int i = 0; i < s->nodes.count; i++)
@@ -227,7 +229,7 @@ static err fail_few_ports(const struct step *s, const char *reserved)
         reserved, most, most);
 }
 
-static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
+static err port_of(const struct slurm_step *s, int place, int64_t base, int64_t *ret)
 {
     const char *reserved = s->variable("SLURM_STEP_RESV_PORTS");
     int64_t job = 0, step = 0;
@@ -246,7 +248,7 @@ static err port_of(const struct step *s, int place, int64_t base, int64_t *ret)
 
 /* ---- the cluster ---- */
 
-static err read_step(struct step *s)
+static err read_step(struct slurm_step *s)
 {
     const char *name = "SLURM_STEP_NODELIST";
     const char *nodes = either(s, name, "SLURM_JOB_NODELIST");
@@ -270,7 +272,7 @@ static err read_step(struct step *s)
 err slurm_read(const char *roles, int64_t base_port, ranks_variable *variable, struct arena *arena,
                struct cluster_spec *ret)
 {
-    struct step s = {.variable = variable, .arena = arena};
+    struct slurm_step s = {.variable = variable, .arena = arena};
     TRY(read_step(&s));
     const struct ranks ranks = ranks_of(s.ranks, s.rank, arena);
     for (int i = 0; i < ranks.count; i++) {

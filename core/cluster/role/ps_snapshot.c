@@ -123,11 +123,11 @@ static bool is_quiet(const struct ps_role *p)
     return true;
 }
 
-enum arrival { ARRIVED, COMING, MISSED };
+enum worker_arrival { ARRIVED, COMING, MISSED };
 
 /* Has everything of this worker come that ps/0 took, and nothing else? Of one that is not waited
  * for the ledgers of the shards say what each has, and it makes that good when it is back. */
-static enum arrival arrival(const struct ps_role *p, int worker)
+static enum worker_arrival arrival(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
     const struct ledger *wanted = &p->snapshot.target[worker];
@@ -146,13 +146,13 @@ bool ps_snapshot_awaits(const struct ps_role *p, int worker)
     return p->options.task == 0 ? computes(p, &p->members[worker]) : arrival(p, worker) == COMING;
 }
 
-static enum arrival all_arrived(const struct ps_role *p)
+static enum worker_arrival all_arrived(const struct ps_role *p)
 {
-    enum arrival all = ARRIVED;
+    enum worker_arrival all = ARRIVED;
     if (p->config.is_sync)
         return p->step == p->snapshot.step ? ARRIVED : p->step < p->snapshot.step ? COMING : MISSED;
     for (int w = 0; w < p->options.workers && all != MISSED; w++) {
-        enum arrival one = arrival(p, w);
+        enum worker_arrival one = arrival(p, w);
         if (one != ARRIVED) all = one;
     }
     return all;
@@ -206,7 +206,7 @@ void ps_try_snapshot(struct ps_role *p, struct outbox *out)
         if (is_quiet(p)) make_snapshot(p, out);
         return;
     }
-    enum arrival all = all_arrived(p);
+    enum worker_arrival all = all_arrived(p);
     if (all == ARRIVED) make_snapshot(p, out);
     if (all != MISSED) return;
     ps_refuse_save(p, ps_chief(p), p->snapshot.tag, "a worker was lost at the snapshot", out);

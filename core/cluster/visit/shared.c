@@ -10,18 +10,18 @@
 
 enum { CAPACITY_FIRST = 16 };
 
-void shared_free(struct shared *shared)
+void shared_free(struct shared_variables *shared)
 {
     for (int i = 0; i < shared->count; i++) {
         free(shared->at[i].name);
         value_free(&shared->at[i].value);
     }
     free(shared->at);
-    *shared = (struct shared){0};
+    *shared = (struct shared_variables){0};
 }
 
 /* Where the name is, or where it would go. */
-static int place_of(const struct shared *shared, const char *name)
+static int place_of(const struct shared_variables *shared, const char *name)
 {
     int low = 0, high = shared->count;
     while (low < high) {
@@ -34,7 +34,7 @@ static int place_of(const struct shared *shared, const char *name)
     return low;
 }
 
-struct shared_variable *shared_find(const struct shared *shared, const char *name)
+struct shared_variable *shared_find(const struct shared_variables *shared, const char *name)
 {
     int place = place_of(shared, name);
     bool is_there = place < shared->count && strcmp(shared->at[place].name, name) == 0;
@@ -54,8 +54,8 @@ static err check_name(const char *name)
     return OK;
 }
 
-static err check(const struct shared *shared, const struct shared_variable *old, const char *name,
-                 const struct value *value)
+static err check(const struct shared_variables *shared, const struct shared_variable *old,
+                 const char *name, const struct value *value)
 {
     int64_t elements = shared->elements - (old ? old->value.count : 0) + value->count;
     TRY(check_name(name));
@@ -70,7 +70,7 @@ static err check(const struct shared *shared, const struct shared_variable *old,
     return OK;
 }
 
-static err insert(struct shared *shared, const char *name, struct shared_variable **ret)
+static err insert(struct shared_variables *shared, const char *name, struct shared_variable **ret)
 {
     if (shared->count == shared->capacity) {
         int capacity = shared->capacity ? 2 * shared->capacity : CAPACITY_FIRST;
@@ -90,7 +90,7 @@ static err insert(struct shared *shared, const char *name, struct shared_variabl
     return OK;
 }
 
-err shared_set(struct shared *shared, const char *name, struct value *value,
+err shared_set(struct shared_variables *shared, const char *name, struct value *value,
                struct shared_variable **ret)
 {
     struct shared_variable *variable = shared_find(shared, name);

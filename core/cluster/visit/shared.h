@@ -17,19 +17,21 @@ struct shared_variable {
     uint64_t version;
 };
 
-struct shared {
+struct shared_variables {
     struct shared_variable *at; /* [count], sorted by name */
     int count, capacity;
     int64_t elements;
 };
-void shared_free(struct shared *); /* a zeroed one is fine */
+void shared_free(struct shared_variables *); /* a zeroed one is fine */
 
-struct shared_variable *shared_find(const struct shared *, const char *name); /* NULL: none */
+struct shared_variable *shared_find(const struct shared_variables *,
+                                    const char *name); /* NULL: none */
 
 /* A new variable, or another value of any shape for one that is there. Takes the value where OK is
  * returned, and leaves zeros. ERR_INPUT: a name that cannot be one, not finite; ERR_MEMORY: a
  * limit. */
-err shared_set(struct shared *, const char *name, struct value *, struct shared_variable **ret);
+err shared_set(struct shared_variables *, const char *name, struct value *,
+               struct shared_variable **ret);
 
 /* Which ps keeps a variable of this name: the same on every host. */
 int shared_home(const char *name, int ps_count);

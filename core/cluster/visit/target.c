@@ -31,14 +31,14 @@ static double element(const struct part *part, int64_t at)
 
 /* How the elements of a part lie among those of the whole: `rows` runs of `run` elements, each
  * `stride` after the one before in the whole. */
-struct geometry {
+struct part_geometry {
     int64_t rows, run, stride, first, count;
 };
 
-static struct geometry geometry_of(const struct target *target, const struct part *part)
+static struct part_geometry geometry_of(const struct target *target, const struct part *part)
 {
     const struct shape *shape = &target->shape;
-    struct geometry g = {.rows = 1, .run = 1, .stride = 1, .count = 1};
+    struct part_geometry g = {.rows = 1, .run = 1, .stride = 1, .count = 1};
     if (shape->rank == 0) return g;
     int64_t inner = shape_count_from(shape, target->axis + 1);
     for (int i = 0; i < target->axis; i++) g.rows *= shape->dim[i];
@@ -150,7 +150,7 @@ static bool walk_part(const struct target *target, const struct part *part,
                       const struct change *change, bool is_dry)
 {
     const struct value *value = &change->value;
-    const struct geometry g = geometry_of(target, part);
+    const struct part_geometry g = geometry_of(target, part);
     for (int64_t row = 0; row < g.rows; row++) {
         for (int64_t i = 0; i < g.run; i++) {
             int64_t at = row * g.run + i, whole = g.first + row * g.stride + i;
@@ -215,27 +215,28 @@ void target_change(const struct target *target, const struct change *change)
 /* ---- answers ---- */
 
 /* What is told of a part: all elements, or the selected one; count 0: another part has it. */
-struct stretch {
+struct told_elements {
     int64_t from, count;
 };
 
-static struct stretch rows_of(const struct target *target, const struct part *part,
-                              const struct selection *selection)
+static struct told_elements rows_of(const struct target *target, const struct part *part,
+                                    const struct selection *selection)
 {
     const struct row_range range = rows_selected(target, selection);
     const int64_t width = target->shape.dim[1], end = part->start + part->length;
     const int64_t from = range.first > part->start ? range.first : part->start;
     const int64_t to = range.first + range.count < end ? range.first + range.count : end;
-    return (struct stretch){(from - part->start) * width, to > from ? (to - from) * width : 0};
+    return (struct told_elements){(from - part->start) * width,
+                                  to > from ? (to - from) * width : 0};
 }
 
-static struct stretch stretch_of(const struct target *target, const struct part *part,
-                                 const struct selection *selection)
+static struct told_elements stretch_of(const struct target *target, const struct part *part,
+                                       const struct selection *selection)
 {
     if (target->kind == TARGET_TABLE) return rows_of(target, part, selection);
-    if (!selection->index_count) return (struct stretch){0, geometry_of(target, part).count};
+    if (!selection->index_count) return (struct told_elements){0, geometry_of(target, part).count};
     const int64_t at = position(target, part, selection);
-    return at < 0 ? (struct stretch){0} : (struct stretch){at, 1};
+    return at < 0 ? (struct told_elements){0} : (struct told_elements){at, 1};
 }
 
 /* As the table numbers it */
@@ -274,7 +275,7 @@ static json_t *parts_json(const struct target *target, const struct selection *s
     *ret_count = 0;
     for (int i = 0; i < target->part_count; i++) {
         const struct part *part = &target->parts[i];
-        const struct stretch stretch = stretch_of(target, part, selection);
+        const struct told_elements stretch = stretch_of(target, part, selection);
         *ret_count += stretch.count;
         int64_t start = part->start, length = part->length;
         if (target->kind == TARGET_TABLE) {
@@ -318,7 +319,7 @@ static unsigned char *write_ids(const struct target *target, const struct part *
 }
 
 static unsigned char *write_rows(const struct target *target, const struct part *part,
-                                 struct stretch stretch, unsigned char *numbers)
+                                 struct told_elements stretch, unsigned char *numbers)
 {
     const int64_t width = target->shape.dim[1];
     for (int64_t at = stretch.from; at < stretch.from + stretch.count; at += width) {
@@ -337,7 +338,7 @@ void target_write(const struct target *target, const struct selection *selection
             numbers = write_ids(target, part, rows_selected(target, selection), numbers);
             continue;
         }
-        const struct stretch stretch = stretch_of(target, part, selection);
+        const struct told_elements stretch = stretch_of(target, part, selection);
         if (part->table) numbers = write_rows(target, part, stretch, numbers);
         for (int64_t k = 0; !part->table && k < stretch.count; k++)
             numbers = visit_body_put(numbers, element(part, stretch.from + k));
@@ -407,7 +408,7 @@ json_t *target_summary(const struct target *target, const struct scan *s)
     json_t *first = json_array();
     for (int i = 0; i < target->part_count; i++) {
         const struct part *part = &target->parts[i];
-        const struct geometry g = geometry_of(target, part);
+        const struct part_geometry g = geometry_of(target, part);
         for (int64_t k = 0; part->start == 0 && k < g.run && k < VISIT_FIRST_MAX; k++)
             json_array_append_new(first, value_number(element(part, k)));
     }

@@ -26,7 +26,7 @@ struct visit {
 struct visits {
     struct visits_options options;
     struct visit_view view; /* slices NULL: none */
-    struct shared shared;
+    struct shared_variables shared;
     struct visit visitors[VISITORS_MAX];
     int waiting;                       /* of them */
     int next;                          /* whose turn it is */

@@ -40,7 +40,7 @@ static err check_file(const struct opening *opening, const struct arrived *file,
     return transform_check(&opening->options->transform, rows);
 }
 
-static err begin_stream(struct stream *stream, const struct arrived *file, int number,
+static err begin_stream(struct row_stream *stream, const struct arrived *file, int number,
                         const struct stream_options *options)
 {
     struct stream_options own = *options;

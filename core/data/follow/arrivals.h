@@ -74,8 +74,8 @@ err arrivals_check(const struct arrivals *, const struct arrived *);
 /* All of its rows; of none nothing is described. ERR_INPUT: it is not there any more, or broken. */
 struct arrived_rows {
     struct dataset all;
-    struct stream *stream; /* of a file that is larger than the source allows in memory: `all` is
-                              only described; else NULL */
+    struct row_stream *stream; /* of a file that is larger than the source allows in memory: `all`
+                              is only described; else NULL */
 };
 err arrivals_rows(const struct arrivals *, const char *name, struct arrived_rows *ret);
 void arrived_rows_close(struct arrived_rows *); /* a zeroed one is fine */

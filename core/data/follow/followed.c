@@ -120,7 +120,7 @@ static int next_with_rows(const struct arrivals *a, int file)
 }
 
 /* Of a file that is in memory there is nothing to plan. */
-static void plan_stream(struct followed *f, struct stream *stream)
+static void plan_stream(struct followed *f, struct row_stream *stream)
 {
     pthread_mutex_lock(&f->lock);
     const struct reading_plan plan = f->plan;
@@ -150,7 +150,7 @@ err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *r
     const uint64_t key = random_u64(f->options.key, (uint64_t)number);
     TRY(open_file(f, number));
     ahead_want(&f->ahead, next_with_rows(&f->arrivals, number));
-    struct stream *const stream = f->opened.rows.stream;
+    struct row_stream *const stream = f->opened.rows.stream;
     if (stream) {
         plan_stream(f, stream);
         return stream_rows(stream, position, max, rows, ret_count, ret_from);

@@ -19,7 +19,7 @@
 enum { USE_TEXT_MAX = 1024, USE_NAMES_MAX = 300, LIST_TEXT_MAX = 400, NAME_SHOWN_MAX = 80 };
 
 /* A file whose rows are all numbers */
-struct table {
+struct number_table {
     struct csv_table file; /* first: what others see */
     struct row_calls calls;
     struct column stored[STORED_COLUMNS];
@@ -89,7 +89,7 @@ static bool is_given(const json_t *list)
 }
 
 /* A column that is listed twice is a mistake: as a feature it would count twice. */
-static err find_listed(struct table *t, const char *key, const json_t *which, int *ret)
+static err find_listed(struct number_table *t, const char *key, const json_t *which, int *ret)
 {
     int column = 0;
     const struct csv_key of_spec = key_of(which);
@@ -102,7 +102,7 @@ static err find_listed(struct table *t, const char *key, const json_t *which, in
 }
 
 /* Is it a name that no column has? */
-static bool is_absent(const struct table *t, const json_t *which)
+static bool is_absent(const struct number_table *t, const json_t *which)
 {
     const char *name = json_string_value(which);
     return name && t->file.is_named &&
@@ -111,7 +111,7 @@ static bool is_absent(const struct table *t, const json_t *which)
 
 /* Without a list: every column but the label and what is left out. Words among them are found when
  * the first row is read. A file to predict need not have what is left out. */
-static err choose_remaining_columns(struct table *t)
+static err choose_remaining_columns(struct number_table *t)
 {
     const json_t *except = t->file.attributes->except;
     if (is_given(except) && !json_is_array(except))
@@ -128,7 +128,7 @@ static err choose_remaining_columns(struct table *t)
 }
 
 /* The label among the features is always a mistake: the model would learn to copy it. */
-static err choose_listed_columns(struct table *t)
+static err choose_listed_columns(struct number_table *t)
 {
     size_t count = json_array_size(t->file.attributes->columns);
     if (is_given(t->file.attributes->except))
@@ -147,7 +147,7 @@ static err choose_listed_columns(struct table *t)
     return OK;
 }
 
-static err choose_as_listed(struct table *t)
+static err choose_as_listed(struct number_table *t)
 {
     return is_given(t->file.attributes->columns) ? choose_listed_columns(t)
                                                  : choose_remaining_columns(t);
@@ -164,7 +164,7 @@ static const char *list_names(const char *const *names, int count, char ret[LIST
     return ret;
 }
 
-static err refuse_names(const struct table *t, const struct strings *expected)
+static err refuse_names(const struct number_table *t, const struct strings *expected)
 {
     char have[LIST_TEXT_MAX], wanted[LIST_TEXT_MAX];
     return fail(ERR_INPUT, "%s: its features are %s; those of the model are %s", t->file.path,
@@ -181,7 +181,7 @@ static int find_name(const struct strings *names, const char *name, int likely)
 
 /* Another file has the same features in another order. How many there are is compared by whoever
  * knows the shape. */
-static err order_by_name(struct table *t, const struct strings *expected)
+static err order_by_name(struct number_table *t, const struct strings *expected)
 {
     int *ordered = calloc((size_t)t->file.width, sizeof *ordered); /* each plus 1; 0: not yet */
     if (!ordered) return fail(ERR_MEMORY, "%s: no memory for columns", t->file.path);
@@ -199,7 +199,7 @@ static err order_by_name(struct table *t, const struct strings *expected)
     return fits ? OK : refuse_names(t, expected);
 }
 
-static err match_names(struct table *t, const struct format_context *context)
+static err match_names(struct number_table *t, const struct format_context *context)
 {
     const struct strings *expected = &context->feature_names;
     if (!t->file.is_named || expected->count != t->column_count) return OK;
@@ -212,7 +212,7 @@ static err match_names(struct table *t, const struct format_context *context)
 }
 
 /* A column by its index is meant. */
-static void warn_of_nameless(const struct table *t)
+static void warn_of_nameless(const struct number_table *t)
 {
     const struct csv_names names = csv_table_names(&t->file);
     const bool is_listed = is_given(t->file.attributes->columns);
@@ -220,7 +220,7 @@ static void warn_of_nameless(const struct table *t)
         if (!*t->feature_names[i]) csv_warn_of_nameless(&names, t->columns[i]);
 }
 
-static err choose_columns(struct table *t, const struct format_context *context)
+static err choose_columns(struct number_table *t, const struct format_context *context)
 {
     const size_t width = (size_t)t->file.width;
     t->columns = calloc(width, sizeof *t->columns);
@@ -238,7 +238,8 @@ static err choose_columns(struct table *t, const struct format_context *context)
 
 /* ---- which columns are used, for a person ---- */
 
-__attribute__((format(printf, 2, 3))) static void say(struct table *t, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(struct number_table *t, const char *format,
+                                                      ...)
 {
     const size_t used = strlen(t->use);
     va_list arguments;
@@ -248,7 +249,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct table *t, const cha
 }
 
 /* By name, or by index where there are no names. */
-static void say_column(struct table *t, int column, const char *before)
+static void say_column(struct number_table *t, int column, const char *before)
 {
     if (t->file.is_named)
         say(t, "%s%.64s", before, t->file.names[column]);
@@ -257,7 +258,7 @@ static void say_column(struct table *t, int column, const char *before)
 }
 
 /* Those that nobody listed as a feature, or that are listed as none. */
-static void say_left_out(struct table *t)
+static void say_left_out(struct number_table *t)
 {
     const bool is_listed_feature = is_given(t->file.attributes->columns);
     int count = 0;
@@ -271,7 +272,7 @@ static void say_left_out(struct table *t)
 }
 
 /* "label class; 4 features: a, b, c, d; left out: id" */
-static void say_use(struct table *t)
+static void say_use(struct number_table *t)
 {
     if (t->file.label >= 0) say_column(t, t->file.label, "label ");
     say(t, "%s%d feature%s: ", t->file.label >= 0 ? "; " : "", t->column_count,
@@ -289,7 +290,7 @@ static void say_use(struct table *t)
 
 /* ---- rows ---- */
 
-static err refuse_feature(const struct table *t, int column)
+static err refuse_feature(const struct number_table *t, int column)
 {
     const bool is_first = t->file.text.line == t->first_line;
     const bool hints = is_first && !is_given(t->file.attributes->columns);
@@ -299,7 +300,7 @@ static err refuse_feature(const struct table *t, int column)
 }
 
 /* In double, and rounded once */
-static err read_feature(const struct table *t, int column, float *ret)
+static err read_feature(const struct number_table *t, int column, float *ret)
 {
     const struct cell *cell = &t->file.text.cells[column];
     double number;
@@ -318,7 +319,7 @@ static err read_feature(const struct table *t, int column, float *ret)
 static err make_row(const struct row_reader *reader, const struct row *row, void *label,
                     void *features)
 {
-    const struct table *t = (const struct table *)reader;
+    const struct number_table *t = (const struct number_table *)reader;
     float *to = features;
     for (int i = 0; i < t->column_count; i++) TRY(read_feature(t, t->columns[i], &to[i]));
     label_store(reader->label_dtype, row->label, label);
@@ -326,7 +327,7 @@ static err make_row(const struct row_reader *reader, const struct row *row, void
 }
 
 /* Kept as JSON by the table of fields, because null and 0 mean different things. */
-static err read_missing(struct table *t)
+static err read_missing(struct number_table *t)
 {
     const json_t *missing = t->file.attributes->missing;
     t->has_missing = missing && !json_is_null(missing);
@@ -345,7 +346,7 @@ static err read_missing(struct table *t)
 
 static void close_table(struct row_reader *reader)
 {
-    struct table *t = (struct table *)reader;
+    struct number_table *t = (struct number_table *)reader;
     free(t->columns);
     free(t->is_listed);
     free(t->feature_names);
@@ -353,7 +354,7 @@ static void close_table(struct row_reader *reader)
     free(t);
 }
 
-static void describe(struct table *t)
+static void describe(struct number_table *t)
 {
     struct row_reader *reader = &t->file.reader;
     t->stored[LABELS] = (struct column){.name = LABELS_NAME, .dtype = reader->label_dtype};
@@ -369,7 +370,7 @@ static void describe(struct table *t)
     reader->feature_count = t->file.is_named ? t->column_count : 0;
 }
 
-static err open_table(struct table *t, const struct csv_attributes *a,
+static err open_table(struct number_table *t, const struct csv_attributes *a,
                       const struct format_context *context)
 {
     const struct csv_key label = key_of(a->label);
@@ -388,7 +389,7 @@ static err open_table(struct table *t, const struct csv_attributes *a,
 static err read_stored(const void *attributes, const struct format_context *context,
                        struct row_reader **ret)
 {
-    struct table *t = calloc(1, sizeof *t);
+    struct number_table *t = calloc(1, sizeof *t);
     if (!t) return fail(ERR_MEMORY, "no memory to read %s", context->files[0]);
     const err e = open_table(t, attributes, context);
     if (e)

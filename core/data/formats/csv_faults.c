@@ -76,20 +76,20 @@ static uint64_t of_text(const char *text)
     return fingerprint(text, strlen(text));
 }
 
-struct place {
+struct column_place {
     const char *name;
     int column;
 };
 
 static int compare(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct column_place *x = a, *y = b;
     const int order = strcmp(x->name, y->name);
     return order ? order : x->column - y->column;
 }
 
 /* The first of such names; of all files with these names one is warned of. */
-static void say_doubles(const struct csv_names *names, const struct place *first, int count,
+static void say_doubles(const struct csv_names *names, const struct column_place *first, int count,
                         uint64_t what)
 {
     char more[64] = "";
@@ -104,12 +104,12 @@ static void say_doubles(const struct csv_names *names, const struct place *first
 
 void csv_warn_of_doubles(const struct csv_names *names)
 {
-    struct place *sorted = calloc((size_t)names->width, sizeof *sorted);
-    const struct place *first = NULL;
+    struct column_place *sorted = calloc((size_t)names->width, sizeof *sorted);
+    const struct column_place *first = NULL;
     uint64_t what = 0;
     int count = 0;
     if (!sorted) return; /* a warning less */
-    for (int i = 0; i < names->width; i++) sorted[i] = (struct place){names->at[i], i};
+    for (int i = 0; i < names->width; i++) sorted[i] = (struct column_place){names->at[i], i};
     qsort(sorted, (size_t)names->width, sizeof *sorted, compare);
     for (int i = 0; i + 1 < names->width; i++) {
         const char *name = sorted[i].name;

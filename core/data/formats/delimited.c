@@ -139,7 +139,7 @@ void delimited_close(struct delimited *d)
 }
 
 /* Where a byte of a cell stands. */
-enum place { AT_START, IN_TEXT, IN_QUOTES, BEHIND_QUOTE };
+enum byte_place { AT_START, IN_TEXT, IN_QUOTES, BEHIND_QUOTE };
 
 static bool has_quotes(const struct delimited *d)
 {
@@ -159,7 +159,7 @@ static size_t delimiter_at(const struct delimited *d, const char *from, const ch
  * front of a cell only: elsewhere it is text, as in 5" screen. A doubled one closes and opens
  * again.
  */
-static enum place place_after(enum place place, char c)
+static enum byte_place place_after(enum byte_place place, char c)
 {
     if (place == IN_QUOTES) return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
     if (c == '"') return place == IN_TEXT ? IN_TEXT : IN_QUOTES;
@@ -167,25 +167,25 @@ static enum place place_after(enum place place, char c)
 }
 
 /* How far a record was searched; offsets from the buffer's `at`. */
-struct search {
+struct record_search {
     size_t done;
-    enum place place;
+    enum byte_place place;
     int64_t lines;
     bool has_quote;
 };
 
 /* Most often the next line end, in a line without any quote: found by vectors. */
-static bool find_plain_end(const struct delimited *d, struct search *s)
+static bool find_plain_end(const struct delimited *d, struct record_search *s)
 {
     const char *from = d->buffer + d->at;
     const char *end = memchr(from, '\n', d->end - d->at);
     if (!end || (has_quotes(d) && memchr(from, '"', (size_t)(end - from)))) return false;
-    *s = (struct search){.done = (size_t)(end - from), .lines = 1};
+    *s = (struct record_search){.done = (size_t)(end - from), .lines = 1};
     return true;
 }
 
 /* Looks for the line end outside quotes in what the buffer holds. */
-static bool find_end(const struct delimited *d, struct search *s)
+static bool find_end(const struct delimited *d, struct record_search *s)
 {
     const char *from = d->buffer + d->at;
     size_t have = d->end - d->at;
@@ -227,7 +227,7 @@ static err pass_nuls(struct delimited *d, bool *ret_is_so)
 }
 
 /* NULs are at the end of a file whose host went down while it was written: one broken row. */
-static err refuse_long(struct delimited *d, const struct search *s)
+static err refuse_long(struct delimited *d, const struct record_search *s)
 {
     const bool has_quote = s->place == IN_QUOTES;
     if (d->is_odd && memchr(d->buffer + d->at, '\0', d->end - d->at)) {
@@ -246,7 +246,7 @@ static err refuse_long(struct delimited *d, const struct search *s)
 /* The bytes of the next record without its line end; *ret_bytes of it, *ret_taken with it. */
 static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken)
 {
-    struct search s = {0};
+    struct record_search s = {0};
     d->mark = d->mark_count = 0;
     d->line = d->next_line;
     d->begin = input_offset(d->input) - (d->end - d->at);
@@ -320,7 +320,7 @@ static void unquote(struct cell *cell)
 /* The delimiter behind the cell, or `to`; *ret_width is how long it is. */
 static char *cell_end(const struct delimited *d, char *from, char *to, size_t *ret_width)
 {
-    enum place place = AT_START;
+    enum byte_place place = AT_START;
     for (; from < to; from++) {
         *ret_width = place == IN_QUOTES ? 0 : delimiter_at(d, from, to);
         if (*ret_width) return from;
@@ -375,7 +375,7 @@ static void take_line(struct delimited *d, char *from, char *to)
 /* In quotes it is text; of a whole line whoever reads it knows what it is. */
 static bool has_return(const struct delimited *d, const char *from, size_t bytes)
 {
-    enum place place = AT_START;
+    enum byte_place place = AT_START;
     if (d->delimiter == LINES || !memchr(from, '\r', bytes)) return false;
     if (!has_quotes(d) || !memchr(from, '"', bytes)) return true;
     for (const char *at = from, *to = from + bytes; at < to; at++) {

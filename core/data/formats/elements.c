@@ -138,7 +138,7 @@ err elements_load(const struct stored_rows *elements, struct dataset *ret)
 
 /* ---- row by row ---- */
 
-struct side {
+struct stored_side {
     struct stored_file file;
     uint64_t begin; /* byte of the first row */
     size_t row_bytes, capacity, have, used;
@@ -150,13 +150,13 @@ struct side {
 struct stored_reader {
     struct row_reader reader; /* first: what others see */
     struct column stored[STORED_COLUMNS];
-    struct side sides[STORED_COLUMNS]; /* LABELS, FEATURES */
+    struct stored_side sides[STORED_COLUMNS]; /* LABELS, FEATURES */
     int64_t row, rows;
     bool has_labels_inside;
     size_t label_at;
 };
 
-static err fill(struct side *s)
+static err fill(struct stored_side *s)
 {
     size_t got;
     memmove(s->buffer, s->buffer + s->used, s->have - s->used);
@@ -173,7 +173,7 @@ static err fill(struct side *s)
     return OK;
 }
 
-static err go_to(struct side *s, int64_t row)
+static err go_to(struct stored_side *s, int64_t row)
 {
     const int64_t ready = (int64_t)((s->have - s->used) / s->row_bytes);
     if (row >= s->row && row <= s->row + ready) {
@@ -187,7 +187,7 @@ static err go_to(struct side *s, int64_t row)
 }
 
 /* Behind the last row a file ends; of a packed one this checks the sum over all. */
-static err read_side(struct stored_reader *r, struct side *s)
+static err read_side(struct stored_reader *r, struct stored_side *s)
 {
     if (!s->file.input) return OK;
     TRY(go_to(s, r->row));
@@ -211,7 +211,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
 static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_found)
 {
     struct stored_reader *r = (struct stored_reader *)reader;
-    const struct side *features = &r->sides[FEATURES];
+    const struct stored_side *features = &r->sides[FEATURES];
     *ret_found = r->row < r->rows;
     if (!*ret_found) return OK;
     *ret = (struct row_place){features->begin + (uint64_t)r->row * features->row_bytes, r->row};
@@ -229,7 +229,7 @@ static err seek_row(struct row_reader *reader, const struct row_place *place)
     return OK;
 }
 
-static void copy(const struct side *s, bool widens, void *to)
+static void copy(const struct stored_side *s, bool widens, void *to)
 {
     const uint8_t *bytes = (const uint8_t *)s->last;
     int32_t *wide = to;
@@ -266,7 +266,7 @@ static void close_reader(struct row_reader *reader)
 }
 
 /* A plain file has exactly its rows; of a packed one this is known at its end. */
-static err check_size(const struct side *s, int64_t rows)
+static err check_size(const struct stored_side *s, int64_t rows)
 {
     struct input *in = s->file.input;
     uint64_t bytes;
@@ -277,7 +277,7 @@ static err check_size(const struct side *s, int64_t rows)
                 input_path(in), (unsigned long long)(s->begin + bytes));
 }
 
-static err open_side(struct side *s, int64_t rows)
+static err open_side(struct stored_side *s, int64_t rows)
 {
     uint64_t row_bytes;
     if (!s->file.input) return OK;

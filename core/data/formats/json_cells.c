@@ -107,7 +107,7 @@ size_t json_cells_narrow(const struct named_cells *cells, const char *text, char
 
 /* ---- members ---- */
 
-enum list { OF_NOTHING, OF_INTEGERS, OF_NUMBERS, OF_WORDS, OF_OTHERS };
+enum list_kind { OF_NOTHING, OF_INTEGERS, OF_NUMBERS, OF_WORDS, OF_OTHERS };
 
 static size_t text_length(const struct json_value *value)
 {
@@ -126,7 +126,7 @@ static bool read_integer(const struct json_value *value, int64_t *ret)
     return size <= INT64_MAX;
 }
 
-static enum list list_of(const struct json_value *value)
+static enum list_kind list_of(const struct json_value *value)
 {
     int64_t id;
     switch (json_typeof(value->json)) {
@@ -168,7 +168,7 @@ static void add_number(struct json_cells *m, struct cell *cell, const struct jso
 }
 
 static void add_value(struct json_cells *m, struct cell *cell, const struct json_value *value,
-                      enum list list)
+                      enum list_kind list)
 {
     int64_t id;
     if (list == OF_WORDS) {
@@ -190,13 +190,13 @@ static err refuse(const json_t *value, const char *where)
 }
 
 /* Integers among numbers are numbers. */
-static err find_list(const struct json_value *array, enum list *ret)
+static err find_list(const struct json_value *array, enum list_kind *ret)
 {
     struct json_value value = {.text = json_enter(array->text)};
     *ret = OF_NOTHING;
     for (size_t i = 0; i < json_array_size(array->json); i++) {
         value.json = json_array_get(array->json, i);
-        const enum list list = list_of(&value);
+        const enum list_kind list = list_of(&value);
         const bool is_mixed = *ret != OF_NOTHING && (*ret == OF_WORDS) != (list == OF_WORDS);
         if (list == OF_OTHERS || is_mixed) return refuse(value.json, " in a list");
         if (list > *ret) *ret = list;
@@ -207,7 +207,7 @@ static err find_list(const struct json_value *array, enum list *ret)
 
 static err read_member(struct json_cells *m, struct cell *cell, const struct json_value *member)
 {
-    enum list list = list_of(member);
+    enum list_kind list = list_of(member);
     if (json_is_null(member->json)) return OK;
     if (!json_is_array(member->json)) {
         if (list == OF_OTHERS) return refuse(member->json, "");

@@ -68,15 +68,15 @@ static err cut(struct text_ids *text, const struct text_attributes *a)
 }
 
 /* Where rows are; the last of the text is nobody's but a label. */
-struct windows {
+struct text_windows {
     int64_t rows, time, stride, lanes, lane; /* lane: how long */
 };
 
 static err find_windows(const struct text_ids *text, const struct text_attributes *a,
-                        struct windows *ret)
+                        struct text_windows *ret)
 {
     const int64_t inputs = text->count - 1;
-    struct windows w = {
+    struct text_windows w = {
         .time = a->time, .stride = a->stride ? a->stride : a->time, .lanes = a->lanes};
     if (a->time < 1)
         return fail(ERR_INPUT, "time: expected how many %s are a row", text_units[a->source.unit]);
@@ -97,12 +97,12 @@ static err find_windows(const struct text_ids *text, const struct text_attribute
                 text->count, text_units[a->source.unit], a->time, a->lanes ? " in each lane" : "");
 }
 
-static int64_t begin_of(const struct windows *w, int64_t row)
+static int64_t begin_of(const struct text_windows *w, int64_t row)
 {
     return w->lanes ? row % w->lanes * w->lane + row / w->lanes * w->time : row * w->stride;
 }
 
-static err fill(const struct text_ids *text, const struct windows *w, bool without_labels,
+static err fill(const struct text_ids *text, const struct text_windows *w, bool without_labels,
                 struct storage *s)
 {
     const struct shape shape = {1, {w->time}};
@@ -165,7 +165,7 @@ static err check_pairs(const struct text_attributes *a)
 static err make(const struct text_ids *text, const struct text_attributes *a,
                 const struct format_context *context, struct dataset *ret)
 {
-    struct windows w = {0};
+    struct text_windows w = {0};
     char use[96];
     TRY(find_windows(text, a, &w));
     snprintf(use, sizeof use, "%" PRId64 " %s, %d different ones", text->count,

@@ -18,7 +18,7 @@ const char *const text_units[] = {[UNIT_CHARACTERS] = "characters", [UNIT_WORDS]
 const char UNKNOWN_WORD[] = "<unk>";
 
 /* As it is stored, unpacked */
-struct text {
+struct stored_text {
     const char *name, *line_end; /* a word; NULL: an end of a line is a blank */
     struct block block;
     const char *at;
@@ -26,7 +26,7 @@ struct text {
 };
 
 /* What is no text is refused before all of it is in memory. */
-static err read_all(struct input *in, struct text *text)
+static err read_all(struct input *in, struct stored_text *text)
 {
     size_t got = 1;
     while (got > 0) {
@@ -46,7 +46,7 @@ static err read_all(struct input *in, struct text *text)
 }
 
 static err read_text(const struct format_context *context, const char *path, struct arena *arena,
-                     struct text *ret)
+                     struct stored_text *ret)
 {
     struct input *in = NULL;
     err e = input_open(context, path, &in);
@@ -73,7 +73,7 @@ static void begin_meanings(struct text_ids *t, size_t most)
 }
 
 /* By their value, those that occur; -1: the others */
-static void rank_bytes(struct text_ids *t, const struct text *text, int16_t ids[BYTES])
+static void rank_bytes(struct text_ids *t, const struct stored_text *text, int16_t ids[BYTES])
 {
     bool occurs[BYTES] = {0};
     begin_meanings(t, BYTES);
@@ -86,10 +86,10 @@ static void rank_bytes(struct text_ids *t, const struct text *text, int16_t ids[
 }
 
 static err take_characters(const struct text_source *a, const struct format_context *context,
-                           const struct text *text, struct text_ids *t)
+                           const struct stored_text *text, struct text_ids *t)
 {
     int16_t ids[BYTES];
-    struct text listed = {0};
+    struct stored_text listed = {0};
     err e = a->vocabulary ? read_text(context, a->vocabulary, &t->arena, &listed) : OK;
     if (!e) rank_bytes(t, a->vocabulary ? &listed : text, ids);
     block_drop(&listed.block);
@@ -119,7 +119,8 @@ static bool is_word(const char *text)
 }
 
 /* From *at on; false: there are no more. */
-static bool next_word(const struct text *text, int64_t *at, const char **ret, size_t *ret_length)
+static bool next_word(const struct stored_text *text, int64_t *at, const char **ret,
+                      size_t *ret_length)
 {
     for (; *at < text->bytes && is_blank(text->at[*at]); ++*at) {
         if (text->at[*at] != '\n' || !text->line_end) continue;
@@ -134,7 +135,7 @@ static bool next_word(const struct text *text, int64_t *at, const char **ret, si
     return *ret_length > 0;
 }
 
-static err count_words(const struct text *text, struct word_counts *counts)
+static err count_words(const struct stored_text *text, struct word_counts *counts)
 {
     const char *word;
     size_t length;
@@ -143,7 +144,8 @@ static err count_words(const struct text *text, struct word_counts *counts)
     return OK;
 }
 
-static err make_vocabulary(const struct text_source *a, const struct text *text, struct text_ids *t)
+static err make_vocabulary(const struct text_source *a, const struct stored_text *text,
+                           struct text_ids *t)
 {
     struct word_counts counts = {.max = INT64_MAX};
     const struct word_count **list = NULL;
@@ -192,7 +194,7 @@ static err index_words(const struct text_source *a, struct text_ids *t, struct w
 }
 
 static err take_words(const struct text_source *a, const struct format_context *context,
-                      const struct text *text, struct text_ids *t)
+                      const struct stored_text *text, struct text_ids *t)
 {
     struct word_ids ids;
     const char *word;
@@ -217,7 +219,7 @@ static err take_words(const struct text_source *a, const struct format_context *
 err text_ids_read(const struct text_source *a, const struct format_context *context,
                   struct text_ids *ret)
 {
-    struct text text = {0};
+    struct stored_text text = {0};
     *ret = (struct text_ids){0};
     const char *of_words = a->words ? "words" : a->line_end ? "line_end" : NULL;
     if (of_words && a->unit != UNIT_WORDS)

@@ -7,7 +7,7 @@
 #include "core/base/random.h"
 
 /* The words that are kept, one behind the other: neighbours are found among these. */
-struct kept {
+struct neighbour_words {
     struct block block;
     int32_t *at;
     int64_t count;
@@ -20,7 +20,7 @@ static double share_kept(double share, double threshold)
 }
 
 static err keep_words(const struct text_ids *text, const struct text_pairs *p, uint64_t key,
-                      struct kept *ret)
+                      struct neighbour_words *ret)
 {
     struct block counts = {0};
     TRY(text_ids_count(text, &counts));
@@ -48,15 +48,15 @@ struct pair_range {
     int64_t begin, end;
 };
 
-static struct pair_range neighbours_of(const struct kept *words, const struct text_pairs *p,
-                                       uint64_t key, int64_t word)
+static struct pair_range neighbours_of(const struct neighbour_words *words,
+                                       const struct text_pairs *p, uint64_t key, int64_t word)
 {
     const int64_t window = window_of(p, key, word), end = word + window + 1;
     return (struct pair_range){word < window ? 0 : word - window,
                                end < words->count ? end : words->count};
 }
 
-static void fill(const struct kept *words, const struct text_pairs *p, uint64_t key,
+static void fill(const struct neighbour_words *words, const struct text_pairs *p, uint64_t key,
                  struct storage *s)
 {
     int64_t *ids = s->features.at, at = 0;
@@ -71,8 +71,9 @@ static void fill(const struct kept *words, const struct text_pairs *p, uint64_t 
     }
 }
 
-static err make(const struct text_ids *text, const struct kept *words, const struct text_pairs *p,
-                uint64_t key, bool without_labels, struct storage *s, int64_t *ret_rows)
+static err make(const struct text_ids *text, const struct neighbour_words *words,
+                const struct text_pairs *p, uint64_t key, bool without_labels, struct storage *s,
+                int64_t *ret_rows)
 {
     const struct shape one = {0};
     uint64_t bytes = 0, label_bytes = 0;
@@ -96,7 +97,7 @@ static err make(const struct text_ids *text, const struct kept *words, const str
 err text_pairs_make(const struct text_ids *text, const struct text_pairs *p, uint64_t key,
                     bool without_labels, struct storage *s, int64_t *ret_rows)
 {
-    struct kept words = {{0}};
+    struct neighbour_words words = {{0}};
     err e = keep_words(text, p, key, &words);
     if (!e) e = make(text, &words, p, key, without_labels, s, ret_rows);
     block_drop(&words.block);

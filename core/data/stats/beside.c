@@ -8,7 +8,7 @@
 struct beside {
     struct format_context context;
     struct bad_rows bad_rows; /* that the reader itself passes over */
-    struct parts *parts;
+    struct data_parts *parts;
     struct row_reader *reader;
     const struct strings *names;
     int *cells;    /* [names->count] of the reader's */

@@ -43,7 +43,7 @@ err each_row(const struct source_spec *source, const struct format_context *cont
     struct bad_rows bad_rows;
     struct format_context own = *context;
     struct row_reader *reader = NULL;
-    struct parts *parts = NULL;
+    struct data_parts *parts = NULL;
     own.columns = NULL;
     own.bad_rows = &bad_rows;
     err e = bad_rows_begin(source->bad_rows, &bad_rows);

@@ -27,14 +27,14 @@ static err add_number(struct cell_stats *c, double number)
     return quantiles_add(&c->quantiles, number);
 }
 
-struct place {
+struct row_at_hand {
     struct arena *arena;
     const struct row_reader *reader;
     const struct row *row;
 };
 
 /* `"12,5" in part-1.csv, line 7; decimals are written with a point` */
-static const char *describe_other(const struct place *place, const char *text, size_t length)
+static const char *describe_other(const struct row_at_hand *place, const char *text, size_t length)
 {
     char shown[CELL_TEXT_MAX];
     const char *copy = arena_format(place->arena, "%.*s", (int)length, text);
@@ -44,7 +44,7 @@ static const char *describe_other(const struct place *place, const char *text, s
                         cell_number_hint(&cell));
 }
 
-static err add_item(struct cell_stats *c, const struct item *item, const struct place *place)
+static err add_item(struct cell_stats *c, const struct item *item, const struct row_at_hand *place)
 {
     char buffer[ITEM_TEXT_MAX];
     size_t length;
@@ -59,7 +59,7 @@ static err add_item(struct cell_stats *c, const struct item *item, const struct 
     return words_add(&c->words, text, length);
 }
 
-static err add_cell(struct cell_stats *c, const struct cell *cell, const struct place *place)
+static err add_cell(struct cell_stats *c, const struct cell *cell, const struct row_at_hand *place)
 {
     struct items items = {.cell = cell, .separator = c->separator};
     struct item item;
@@ -85,7 +85,7 @@ static const char *separator_of(const struct objects *columns, const char *cell)
     return NULL;
 }
 
-struct reading {
+struct stats_reading {
     struct stats *stats;
     const struct objects *columns;
     int64_t words_max;
@@ -94,7 +94,7 @@ struct reading {
 
 static err begin(void *context, const struct row_reader *reader)
 {
-    const struct reading *r = context;
+    const struct stats_reading *r = context;
     struct stats *s = r->stats;
     s->count = reader->cell_count + (reader->label_cell < 0 && !r->without_labels);
     s->cells = arena_array(&s->arena, (size_t)s->count, sizeof *s->cells);
@@ -123,9 +123,9 @@ static struct cell label_of(const struct row *row)
 
 static err add_row(void *context, const struct row_reader *reader, const struct row *row)
 {
-    struct stats *s = ((const struct reading *)context)->stats;
+    struct stats *s = ((const struct stats_reading *)context)->stats;
     const struct cell of_label = label_of(row);
-    const struct place place = {&s->arena, reader, row};
+    const struct row_at_hand place = {&s->arena, reader, row};
     for (int i = 0; i < s->count; i++)
         TRY(add_cell(&s->cells[i], i < reader->cell_count ? &row->cells[i] : &of_label, &place));
     s->rows++;
@@ -136,7 +136,7 @@ err stats_read(const struct source_spec *source, const struct format_context *co
                const struct objects *columns, int64_t words_max, struct stats *ret)
 {
     struct stats s = {0};
-    struct reading reading = {&s, columns, words_max, context->without_labels};
+    struct stats_reading reading = {&s, columns, words_max, context->without_labels};
     const struct row_visitor visitor = {begin, NULL, add_row, &reading};
     struct format_context later = *context;
     later.later_columns = columns;

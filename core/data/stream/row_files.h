@@ -12,7 +12,7 @@ struct row_files {
     const struct source_spec *source; /* borrowed, as all that context names */
     struct format_context context;
     struct bad_rows bad_rows;
-    struct parts *parts;
+    struct data_parts *parts;
     bool is_stored;         /* there are no data.columns: the readers make columns by themselves */
     const char *name, *use; /* for messages; use: of readers that do, else "" */
     struct arena arena;

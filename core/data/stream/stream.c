@@ -41,13 +41,13 @@ struct shuffle_buffer {
 };
 
 struct reader {
-    struct stream *stream;
+    struct row_stream *stream;
     struct row_cursor cursor;
     pthread_t thread;
     int number;
 };
 
-struct stream {
+struct row_stream {
     struct row_files files;
     struct column columns[COLUMNS_MAX];
     int column_count;
@@ -82,7 +82,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static bool has_packed(const struct stream *s)
+static bool has_packed(const struct row_stream *s)
 {
     bool is_packed = false;
     for (int i = 0; i < s->files.file_count; i++) is_packed |= s->files.files[i].index.is_packed;
@@ -96,7 +96,7 @@ static bool has_packed(const struct stream *s)
  */
 static bool may_take(const struct reader *r, const struct passage *passage)
 {
-    const struct stream *s = r->stream;
+    const struct row_stream *s = r->stream;
     const bool is_free = !s->files.files[passage->file].index.is_packed;
     return is_free || passage->file % s->reader_count == r->number;
 }
@@ -122,7 +122,7 @@ static const struct passage *take_of(const struct reader *r, struct shuffle_buff
 /* Waits for something to read. NULL: the stream ends. */
 static const struct passage *take_passage(struct reader *r, struct shuffle_buffer **ret)
 {
-    struct stream *s = r->stream;
+    struct row_stream *s = r->stream;
     const struct passage *passage = NULL;
     pthread_mutex_lock(&s->lock);
     while (!s->is_stopping && !s->failure) {
@@ -137,7 +137,7 @@ static const struct passage *take_passage(struct reader *r, struct shuffle_buffe
 }
 
 /* Rows of one passage as a dataset, for messages of where they are. */
-static err check_rows(const struct stream *s, const struct shuffle_buffer *buffer,
+static err check_rows(const struct row_stream *s, const struct shuffle_buffer *buffer,
                       const struct passage *passage, const char *name)
 {
     struct dataset d = buffer->rows;
@@ -157,7 +157,7 @@ static err check_rows(const struct stream *s, const struct shuffle_buffer *buffe
     return e;
 }
 
-static void finish_passage(struct stream *s, struct shuffle_buffer *buffer, err e)
+static void finish_passage(struct row_stream *s, struct shuffle_buffer *buffer, err e)
 {
     pthread_mutex_lock(&s->lock);
     buffer->done++;
@@ -193,13 +193,13 @@ static bool is_buffer(const struct shuffle_buffer *buffer, struct buffer_number 
 }
 
 /* Nobody writes to it any more. */
-static void give_up(struct stream *s, struct shuffle_buffer *buffer)
+static void give_up(struct row_stream *s, struct shuffle_buffer *buffer)
 {
     buffer->is_wanted = false;
     while (buffer->done < buffer->taken) pthread_cond_wait(&s->done, &s->lock);
 }
 
-static err fill_with(struct stream *s, struct shuffle_buffer *buffer, struct buffer_number n)
+static err fill_with(struct row_stream *s, struct shuffle_buffer *buffer, struct buffer_number n)
 {
     give_up(s, buffer);
     TRY(order_passages(&s->order, n, &buffer->passages, &buffer->passage_count));
@@ -215,7 +215,7 @@ static err fill_with(struct stream *s, struct shuffle_buffer *buffer, struct buf
 
 /* Of positions that will be read: the first that is in another buffer. A stream that ends may have
  * others before it and behind it. */
-static bool leaves_buffer(const struct stream *s, uint64_t from, uint64_t end,
+static bool leaves_buffer(const struct row_stream *s, uint64_t from, uint64_t end,
                           struct buffer_number n, struct buffer_number *ret)
 {
     const uint64_t first = s->order.first, last = first + (uint64_t)s->order.rows;
@@ -232,7 +232,7 @@ static bool leaves_buffer(const struct stream *s, uint64_t from, uint64_t end,
 
 /* The one that is wanted behind this one, of which this position is: where there is a plan it says
  * so. */
-static bool find_next(const struct stream *s, uint64_t position, struct buffer_number n,
+static bool find_next(const struct row_stream *s, uint64_t position, struct buffer_number n,
                       struct buffer_number *ret)
 {
     const struct reading_plan *plan = &s->plan;
@@ -251,7 +251,7 @@ static bool find_next(const struct stream *s, uint64_t position, struct buffer_n
 }
 
 /* In the order in which they are wanted: the buffer of the position, and the one behind it. */
-static err want(struct stream *s, struct buffer_number n, uint64_t position)
+static err want(struct row_stream *s, struct buffer_number n, uint64_t position)
 {
     struct buffer_number behind;
     if (!is_buffer(s->now, n)) {
@@ -267,7 +267,7 @@ static err want(struct stream *s, struct buffer_number n, uint64_t position)
     return fill_with(s, s->next, behind);
 }
 
-static err wait_for(struct stream *s, const struct shuffle_buffer *buffer)
+static err wait_for(struct row_stream *s, const struct shuffle_buffer *buffer)
 {
     while (!s->failure && !s->is_stopping && buffer->done < buffer->passage_count)
         pthread_cond_wait(&s->done, &s->lock);
@@ -277,8 +277,8 @@ static err wait_for(struct stream *s, const struct shuffle_buffer *buffer)
 
 /* ---- what batches are made of ---- */
 
-err stream_rows(struct stream *s, uint64_t position, int64_t max, int64_t *rows, int64_t *ret_count,
-                const struct dataset **ret_from)
+err stream_rows(struct row_stream *s, uint64_t position, int64_t max, int64_t *rows,
+                int64_t *ret_count, const struct dataset **ret_from)
 {
     int64_t first;
     row_files_keep(&s->files);
@@ -294,7 +294,7 @@ err stream_rows(struct stream *s, uint64_t position, int64_t max, int64_t *rows,
     return e;
 }
 
-void stream_plan(struct stream *s, const struct reading_plan *plan)
+void stream_plan(struct row_stream *s, const struct reading_plan *plan)
 {
     pthread_mutex_lock(&s->lock);
     s->plan = *plan;
@@ -316,7 +316,7 @@ static int64_t choose_buffer_rows(const struct stream_size *size, const struct s
     return is_even ? rows - rows % o->batch : rows;
 }
 
-void stream_measure(const struct stream *s, struct stream_size *ret)
+void stream_measure(const struct row_stream *s, struct stream_size *ret)
 {
     *ret = (struct stream_size){s->files.source, s->files.rows, s->row_bytes, has_packed(s)};
 }
@@ -332,7 +332,7 @@ int64_t stream_stretch(const struct stream_size *size, const struct stream_optio
     return larger(rows / o->batch, STRETCH_BATCHES_MIN);
 }
 
-void stream_stop(struct stream *s)
+void stream_stop(struct row_stream *s)
 {
     pthread_mutex_lock(&s->lock);
     s->is_stopping = true;
@@ -343,7 +343,7 @@ void stream_stop(struct stream *s)
 
 /* ---- begin ---- */
 
-static err check_memory(const struct stream *s)
+static err check_memory(const struct row_stream *s)
 {
     const double bytes = (double)BUFFERS * (double)s->buffer_rows * (double)s->row_bytes;
     if (bytes <= (double)s->files.source->memory_mb * 0x1p20) return OK;
@@ -355,7 +355,7 @@ static err check_memory(const struct stream *s)
         (long long)s->files.source->memory_mb);
 }
 
-static err open_buffer(struct stream *s, struct shuffle_buffer *buffer)
+static err open_buffer(struct row_stream *s, struct shuffle_buffer *buffer)
 {
     stream_describe(s, &buffer->rows);
     memcpy(buffer->columns, s->columns, (size_t)s->column_count * sizeof *buffer->columns);
@@ -373,7 +373,7 @@ static err open_buffer(struct stream *s, struct shuffle_buffer *buffer)
 }
 
 /* "9 columns; ", or what the files say. Returns its length. */
-static int say_columns(struct stream *s)
+static int say_columns(struct row_stream *s)
 {
     const char *use = s->files.use;
     if (s->files.is_stored) return snprintf(s->use, sizeof s->use, "%s%s", use, *use ? "; " : "");
@@ -381,7 +381,7 @@ static int say_columns(struct stream *s)
     return snprintf(s->use, sizeof s->use, "%d column%s; ", count, count == 1 ? "" : "s");
 }
 
-static void say_use(struct stream *s)
+static void say_use(struct row_stream *s)
 {
     int64_t reader = READER_BYTES + (path_is_url(s->files.name) ? FILE_AHEAD_BYTES : 0);
     int64_t bytes = BUFFERS * s->buffer_rows * s->row_bytes;
@@ -396,7 +396,7 @@ static void say_use(struct stream *s)
              s->reader_count, s->reader_count == 1 ? "" : "s", (double)bytes * 0x1p-20);
 }
 
-static err start_readers(struct stream *s)
+static err start_readers(struct row_stream *s)
 {
     for (; s->started < s->reader_count; s->started++) {
         struct reader *r = &s->readers[s->started];
@@ -410,7 +410,7 @@ static err start_readers(struct stream *s)
     return OK;
 }
 
-err stream_begin(struct stream *s, const struct stream_options *o)
+err stream_begin(struct row_stream *s, const struct stream_options *o)
 {
     struct dataset none;
     stream_describe(s, &none);
@@ -463,7 +463,7 @@ err stream_is_wanted(const struct source_spec *source, const struct format_conte
     return OK;
 }
 
-static err open_files(struct stream *s, const struct source_spec *source,
+static err open_files(struct row_stream *s, const struct source_spec *source,
                       const struct format_context *context)
 {
     TRY(row_files_open(&s->files, source, context));
@@ -483,9 +483,9 @@ static err open_files(struct stream *s, const struct source_spec *source,
 }
 
 err stream_open(const struct source_spec *source, const struct format_context *context,
-                struct stream **ret)
+                struct row_stream **ret)
 {
-    struct stream *s = calloc(1, sizeof *s);
+    struct row_stream *s = calloc(1, sizeof *s);
     if (!s) return fail(ERR_MEMORY, "no memory for rows");
     s->now = &s->memory[0];
     s->next = &s->memory[1];
@@ -500,7 +500,7 @@ err stream_open(const struct source_spec *source, const struct format_context *c
     return e;
 }
 
-void stream_describe(struct stream *s, struct dataset *ret)
+void stream_describe(struct row_stream *s, struct dataset *ret)
 {
     *ret = (struct dataset){
         .rows = s->files.rows,
@@ -513,12 +513,12 @@ void stream_describe(struct stream *s, struct dataset *ret)
     };
 }
 
-const struct left_out *stream_left_out(const struct stream *s)
+const struct left_out *stream_left_out(const struct row_stream *s)
 {
     return &s->files.bad_rows.left_out;
 }
 
-uint64_t stream_digest(const struct stream *s)
+uint64_t stream_digest(const struct row_stream *s)
 {
     uint64_t digest = (uint64_t)s->files.rows;
     const int64_t buffer_rows = s->buffer_rows; /* all have one order, which follows from them */
@@ -543,7 +543,7 @@ static void close_buffer(struct shuffle_buffer *buffer)
     free(buffer->is_taken);
 }
 
-void stream_close(struct stream *s)
+void stream_close(struct row_stream *s)
 {
     if (!s) return;
     stream_stop(s);

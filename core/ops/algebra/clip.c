@@ -1,31 +1,33 @@
 /* clip.c - clip and scale: functions of single elements with numbers of the spec. */
 #include "core/ops/algebra/loops.h"
 
-struct clip {
+struct clip_attributes {
     double min, max;
 };
 
-struct scale {
+struct scale_attributes {
     double factor, offset;
 };
 
 static const struct field clip_fields[] = {
-    FIELD_OF("min", FLOAT, struct clip, min, .min = -1e38, .max = 1e38, .help = "lower bound"),
-    FIELD_OF("max", FLOAT, struct clip, max, .min = -1e38, .max = 1e38, .help = "upper bound"),
+    FIELD_OF("min", FLOAT, struct clip_attributes, min, .min = -1e38, .max = 1e38,
+             .help = "lower bound"),
+    FIELD_OF("max", FLOAT, struct clip_attributes, max, .min = -1e38, .max = 1e38,
+             .help = "upper bound"),
     {0},
 };
 
 static const struct field scale_fields[] = {
-    FIELD_OF("factor", FLOAT, struct scale, factor, .fallback = "1", .min = -1e30, .max = 1e30,
-             .help = "factor of each element"),
-    FIELD_OF("offset", FLOAT, struct scale, offset, .fallback = "0", .min = -1e30, .max = 1e30,
-             .help = "added after the factor"),
+    FIELD_OF("factor", FLOAT, struct scale_attributes, factor, .fallback = "1", .min = -1e30,
+             .max = 1e30, .help = "factor of each element"),
+    FIELD_OF("offset", FLOAT, struct scale_attributes, offset, .fallback = "0", .min = -1e30,
+             .max = 1e30, .help = "added after the factor"),
     {0},
 };
 
 static err infer_clip(struct node *node, struct arena *arena)
 {
-    const struct clip *a = node->attributes;
+    const struct clip_attributes *a = node->attributes;
     if (a->min > a->max) return fail(ERR_INPUT, "min: %g is more than max, %g", a->min, a->max);
     node->output.shape = node->input[0]->shape;
     node->output.is_shares = node->input[0]->is_shares || (a->min >= 0 && a->max <= 1);
@@ -34,7 +36,7 @@ static err infer_clip(struct node *node, struct arena *arena)
 
 static struct fold clip_of(const struct node *node, enum fold_of of)
 {
-    const struct clip *a = node->attributes;
+    const struct clip_attributes *a = node->attributes;
     return (struct fold){of, .scale = 1, .low = (float)a->min, .high = (float)a->max,
                          .a = node->input[0]->value};
 }
@@ -66,7 +68,7 @@ static err infer_scale(struct node *node, struct arena *arena)
 
 static void forward_scale(const struct node *node, struct device *d)
 {
-    const struct scale *a = node->attributes;
+    const struct scale_attributes *a = node->attributes;
     const int64_t count = shape_count(&node->output.shape);
     d->kernels->fill(d, node->output.value, (float)a->offset, count);
     d->kernels->axpy(d, node->output.value, (float)a->factor, node->input[0]->value, count);
@@ -74,7 +76,7 @@ static void forward_scale(const struct node *node, struct device *d)
 
 static void back_scale(const struct node *node, struct device *d)
 {
-    const struct scale *a = node->attributes;
+    const struct scale_attributes *a = node->attributes;
     const int64_t count = shape_count(&node->output.shape);
     float *dx = node->input[0]->gradient;
     if (dx && !node->add[0]) d->kernels->fill(d, dx, 0.0f, count);
@@ -94,7 +96,7 @@ static const struct op_case scale_cases[] = {
 };
 
 const struct op op_clip = {
-    .object = {"clip", "limits x to min .. max", clip_fields, sizeof(struct clip)},
+    .object = {"clip", "limits x to min .. max", clip_fields, sizeof(struct clip_attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .reads_input = true,
@@ -105,7 +107,7 @@ const struct op op_clip = {
 };
 
 const struct op op_scale = {
-    .object = {"scale", "factor x + offset", scale_fields, sizeof(struct scale)},
+    .object = {"scale", "factor x + offset", scale_fields, sizeof(struct scale_attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer_scale,

@@ -33,15 +33,15 @@ static int64_t step_of(const struct shape *shape, int axis)
 
 /* ---- slice ---- */
 
-struct slice {
+struct slice_attributes {
     struct ints begin, size;
 };
 
 static const struct field slice_fields[] = {
-    FIELD_OF("begin", INTS, struct slice, begin, .max = (double)(INT64_C(1) << 40),
+    FIELD_OF("begin", INTS, struct slice_attributes, begin, .max = (double)(INT64_C(1) << 40),
              .count_max = RANK_MAX - 1, .help = "first index along each axis of an example"),
-    FIELD_OF("size", INTS, struct slice, size, .min = -1, .max = (double)(INT64_C(1) << 40),
-             .count_max = RANK_MAX - 1,
+    FIELD_OF("size", INTS, struct slice_attributes, size, .min = -1,
+             .max = (double)(INT64_C(1) << 40), .count_max = RANK_MAX - 1,
              .help = "length along each axis of an example; -1: up to the end"),
     {0},
 };
@@ -55,7 +55,7 @@ static err expect_axes(const char *what, const struct ints *list, const struct s
 
 static err infer_slice(struct node *node, struct arena *arena)
 {
-    const struct slice *a = node->attributes;
+    const struct slice_attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape;
     TRY(expect_axes("begin", &a->begin, x));
     TRY(expect_axes("size", &a->size, x));
@@ -76,7 +76,7 @@ static err infer_slice(struct node *node, struct arena *arena)
 
 static struct move slice_of(const struct node *node)
 {
-    const struct slice *a = node->attributes;
+    const struct slice_attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape, *y = &node->output.shape;
     struct move m = {.x_has_gaps = !shape_equal(x, y)};
     for (int i = 0; i < y->rank; i++) {
@@ -134,12 +134,12 @@ static struct move split_of(const struct node *node)
 
 /* ---- stack ---- */
 
-struct stack {
+struct stack_attributes {
     int64_t axis;
 };
 
 static const struct field stack_fields[] = {
-    FIELD_OF("axis", INT, struct stack, axis, .fallback = "1", .min = -RANK_MAX,
+    FIELD_OF("axis", INT, struct stack_attributes, axis, .fallback = "1", .min = -RANK_MAX,
              .max = RANK_MAX - 1,
              .help = "the new axis, counting the batch as 0; negative: from the end of the output"),
     {0},
@@ -147,13 +147,13 @@ static const struct field stack_fields[] = {
 
 static int stack_axis(const struct node *node)
 {
-    const struct stack *a = node->attributes;
+    const struct stack_attributes *a = node->attributes;
     return (int)(a->axis < 0 ? a->axis + node->input[0]->shape.rank + 1 : a->axis);
 }
 
 static err infer_stack(struct node *node, struct arena *arena)
 {
-    const struct stack *a = node->attributes;
+    const struct stack_attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape;
     struct shape *y = &node->output.shape;
     int axis;
@@ -223,12 +223,12 @@ static struct move transpose_of(const struct node *node)
 
 /* ---- tile ---- */
 
-struct tile {
+struct tile_attributes {
     struct ints multiples;
 };
 
 static const struct field tile_fields[] = {
-    FIELD_OF("multiples", INTS, struct tile, multiples, .min = 1, .max = 1 << 20,
+    FIELD_OF("multiples", INTS, struct tile_attributes, multiples, .min = 1, .max = 1 << 20,
              .count_max = RANK_MAX - 1,
              .help = "number of repetitions along each axis of an example"),
     {0},
@@ -236,7 +236,7 @@ static const struct field tile_fields[] = {
 
 static err infer_tile(struct node *node, struct arena *arena)
 {
-    const struct tile *a = node->attributes;
+    const struct tile_attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape;
     TRY(expect_axes("multiples", &a->multiples, x));
     node->output.shape = *x;
@@ -248,7 +248,7 @@ static err infer_tile(struct node *node, struct arena *arena)
 /* An axis is two loops: of its copies, in which x stays, and in one of them. */
 static struct move tile_of(const struct node *node)
 {
-    const struct tile *a = node->attributes;
+    const struct tile_attributes *a = node->attributes;
     const struct shape *x = &node->input[0]->shape, *y = &node->output.shape;
     struct move m = {0};
     add_loop(&m, x->dim[0], step_of(y, 0), step_of(x, 0));
@@ -382,7 +382,8 @@ static const struct op_case pad_cases[] = {
 };
 
 const struct op op_slice = {
-    .object = {"slice", "a range of an example along its axes", slice_fields, sizeof(struct slice)},
+    .object = {"slice", "a range of an example along its axes", slice_fields,
+               sizeof(struct slice_attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer_slice,
@@ -403,7 +404,7 @@ const struct op op_split = {
 
 const struct op op_stack = {
     .object = {"stack", "inputs of one shape side by side along a new axis", stack_fields,
-               sizeof(struct stack)},
+               sizeof(struct stack_attributes)},
     .inputs_min = 1,
     .inputs_max = INPUTS_MAX,
     .infer = infer_stack,
@@ -424,7 +425,8 @@ const struct op op_transpose = {
 };
 
 const struct op op_tile = {
-    .object = {"tile", "repeats an example along its axes", tile_fields, sizeof(struct tile)},
+    .object = {"tile", "repeats an example along its axes", tile_fields,
+               sizeof(struct tile_attributes)},
     .inputs_min = 1,
     .inputs_max = 1,
     .infer = infer_tile,

@@ -7,7 +7,7 @@
 #include "core/graph/op.h"
 
 /* of random_normal and truncated_normal */
-struct normal {
+struct normal_attributes {
     double mean, stddev;
 };
 
@@ -17,9 +17,9 @@ struct uniform {
 };
 
 static const struct field normal_fields[] = {
-    FIELD_OF("mean", FLOAT, struct normal, mean, .fallback = "0",
+    FIELD_OF("mean", FLOAT, struct normal_attributes, mean, .fallback = "0",
              .help = "mean of the distribution"),
-    FIELD_OF("stddev", FLOAT, struct normal, stddev, .fallback = "1", .max = 1e9,
+    FIELD_OF("stddev", FLOAT, struct normal_attributes, stddev, .fallback = "1", .max = 1e9,
              .help = "standard deviation, before any truncation"),
     {0},
 };
@@ -33,7 +33,7 @@ static const struct field uniform_fields[] = {
 
 static err random_normal_fill(const void *attributes, const struct initial *of, float *ret_values)
 {
-    const struct normal *a = attributes;
+    const struct normal_attributes *a = attributes;
     for (int64_t i = 0; i < of->count; i++)
         ret_values[i] =
             (float)(a->mean + a->stddev * random_normal(of->key, (uint64_t)(of->first + i)));
@@ -44,7 +44,7 @@ static err random_normal_fill(const void *attributes, const struct initial *of, 
 static err truncated_normal_fill(const void *attributes, const struct initial *of,
                                  float *ret_values)
 {
-    const struct normal *a = attributes;
+    const struct normal_attributes *a = attributes;
     for (int64_t i = 0; i < of->count; i++)
         ret_values[i] = (float)(a->mean + a->stddev * random_truncated_normal(
                                                           of->key, (uint64_t)(of->first + i)));
@@ -65,13 +65,14 @@ static err random_uniform_fill(const void *attributes, const struct initial *of,
 }
 
 const struct initializer initializer_random_normal = {
-    .object = {"random_normal", "a normal distribution", normal_fields, sizeof(struct normal)},
+    .object = {"random_normal", "a normal distribution", normal_fields,
+               sizeof(struct normal_attributes)},
     .fill = random_normal_fill,
 };
 
 const struct initializer initializer_truncated_normal = {
     .object = {"truncated_normal", "a normal distribution, redrawn beyond 2 stddev", normal_fields,
-               sizeof(struct normal)},
+               sizeof(struct normal_attributes)},
     .fill = truncated_normal_fill,
 };
 

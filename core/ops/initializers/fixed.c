@@ -1,12 +1,12 @@
 /* fixed.c - initializers that give every element the same value. */
 #include "core/graph/op.h"
 
-struct constant {
+struct constant_attributes {
     double value;
 };
 
 static const struct field constant_fields[] = {
-    FIELD_OF("value", FLOAT, struct constant, value, .fallback = "0",
+    FIELD_OF("value", FLOAT, struct constant_attributes, value, .fallback = "0",
              .help = "value of every element"),
     {0},
 };
@@ -30,7 +30,7 @@ static err ones(const void *attributes, const struct initial *of, float *ret_val
 
 static err constant(const void *attributes, const struct initial *of, float *ret_values)
 {
-    const struct constant *a = attributes;
+    const struct constant_attributes *a = attributes;
     return fill(of, (float)a->value, ret_values);
 }
 
@@ -39,6 +39,6 @@ const struct initializer initializer_zeros = {.object = {"zeros", "0"}, .fill = 
 const struct initializer initializer_ones = {.object = {"ones", "1"}, .fill = ones};
 
 const struct initializer initializer_constant = {
-    .object = {"constant", "one value", constant_fields, sizeof(struct constant)},
+    .object = {"constant", "one value", constant_fields, sizeof(struct constant_attributes)},
     .fill = constant,
 };

@@ -95,7 +95,7 @@ static err infer(struct loss_node *node, struct arena *arena)
 
 /* Where the device has memory of its own, the weights are taken there; and where an example has
  * several labels, the loss of each. */
-struct prepared {
+struct prepared_loss {
     float *weights, *losses; /* NULL: not needed */
 };
 
@@ -126,7 +126,7 @@ static err take(struct device *d, size_t bytes, float **ret)
 static err prepare(struct loss_node *node, struct device *d)
 {
     const struct attributes *a = node->attributes;
-    struct prepared *p = calloc(1, sizeof *p);
+    struct prepared_loss *p = calloc(1, sizeof *p);
     if (!p) return fail(ERR_MEMORY, "no memory for a loss");
     node->state = p;
     TRY(take(d, weights_bytes(node, d), &p->weights));
@@ -137,7 +137,7 @@ static err prepare(struct loss_node *node, struct device *d)
 
 static void release(struct loss_node *node, struct device *d)
 {
-    struct prepared *p = node->state;
+    struct prepared_loss *p = node->state;
     if (p && p->weights) d->kernels->release(d, p->weights);
     if (p && p->losses) d->kernels->release(d, p->losses);
     free(p);
@@ -171,7 +171,7 @@ static void sum_places(const struct loss_node *node, struct device *d, int64_t r
 static void forward(const struct loss_node *node, struct device *d, int64_t rows)
 {
     const struct attributes *a = node->attributes;
-    const struct prepared *p = node->state;
+    const struct prepared_loss *p = node->state;
     d->kernels->softmax_cross_entropy(d, &(struct cross_entropy){
                                              .rows = rows * places_of(node),
                                              .classes = classes_of(node),

@@ -11,13 +11,13 @@
 
 #include "core/ops/metrics/answers.h"
 
-enum curve { CURVE_ROC, CURVE_PR };
+enum auc_curve { CURVE_ROC, CURVE_PR };
 enum method { TRAPEZOIDAL, CAREFUL_INTERPOLATION, RANKING };
 
 enum { THRESHOLDS_DEFAULT = 200, THRESHOLDS_MAX = 1 << 20 };
 
 struct attributes {
-    int curve, method; /* enum curve, enum method */
+    int curve, method; /* enum auc_curve, enum method */
     int64_t num_thresholds;
 };
 
@@ -66,7 +66,7 @@ static double area_of(double area, double yes, double no)
 }
 
 /* How many are above a threshold; of all there are. */
-struct point {
+struct curve_point {
     double yes, no;
 };
 
@@ -96,7 +96,8 @@ static void add_to_bin(const struct metric_node *node, struct answer answer, dou
 }
 
 /* Between a point and the one at the next higher threshold */
-static double trapezoid(enum curve curve, struct point at, struct point next, struct point all)
+static double trapezoid(enum auc_curve curve, struct curve_point at, struct curve_point next,
+                        struct curve_point all)
 {
     const double e = 1e-6;
     const double recall = (at.yes + e) / (all.yes + e),
@@ -114,7 +115,7 @@ static double quotient(double a, double b)
 
 /* Davis and Goadrich: between two points yes and no grow in proportion, not precision and recall.
  */
-static double interpolated(struct point at, struct point next, struct point all)
+static double interpolated(struct curve_point at, struct curve_point next, struct curve_point all)
 {
     const double yes = at.yes - next.yes, count = at.yes + at.no, next_count = next.yes + next.no;
     const double slope = quotient(yes, count - next_count);
@@ -126,18 +127,18 @@ static double interpolated(struct point at, struct point next, struct point all)
 /* From the highest threshold to the lowest, which everybody is above but NaN. */
 static double area_by_thresholds(const struct attributes *a, const double *state)
 {
-    struct point all = {0}, at = {0};
+    struct curve_point all = {0}, at = {0};
     double area = 0;
     for (int64_t i = 0; i <= a->num_thresholds; i++) {
         all.no += state[2 * i];
         all.yes += state[2 * i + 1];
     }
     for (int64_t i = a->num_thresholds; i > 0; i--) {
-        const struct point next = at;
+        const struct curve_point next = at;
         at.no += state[2 * i];
         at.yes += state[2 * i + 1];
         if (i == a->num_thresholds) continue; /* the highest has none before it */
-        area += a->method == TRAPEZOIDAL ? trapezoid((enum curve)a->curve, at, next, all)
+        area += a->method == TRAPEZOIDAL ? trapezoid((enum auc_curve)a->curve, at, next, all)
                                          : interpolated(at, next, all);
     }
     return area_of(area, all.yes, all.no);
@@ -156,7 +157,7 @@ static int thresholds(const struct metric_node *node)
 static void curve(const struct metric_node *node, const double *state, float *ret)
 {
     const int64_t n = thresholds(node);
-    struct point all = {0}, above = {0};
+    struct curve_point all = {0}, above = {0};
     for (int64_t i = 0; i <= n; i++) {
         all.no += state[2 * i];
         all.yes += state[2 * i + 1];
@@ -194,7 +195,8 @@ static int compare(const void *a, const void *b)
 }
 
 /* Of equal ones, which are one point; *at moves there. */
-static int64_t next_point(const struct ranked *ranked, int64_t count, int64_t i, struct point *at)
+static int64_t next_point(const struct ranked *ranked, int64_t count, int64_t i,
+                          struct curve_point *at)
 {
     const double said = ranked[i].said;
     for (; i < count && ranked[i].said == said; i++) {
@@ -205,15 +207,15 @@ static int64_t next_point(const struct ranked *ranked, int64_t count, int64_t i,
     return i;
 }
 
-static double area_by_ranking(enum curve curve, double *state)
+static double area_by_ranking(enum auc_curve curve, double *state)
 {
     struct ranked *ranked = (struct ranked *)(state + 1);
     const int64_t count = (int64_t)state[0];
-    struct point at = {0};
+    struct curve_point at = {0};
     double area = 0;
     qsort(ranked, (size_t)count, sizeof *ranked, compare);
     for (int64_t i = 0; i < count;) {
-        const struct point before = at;
+        const struct curve_point before = at;
         i = next_point(ranked, count, i, &at);
         if (curve == CURVE_ROC)
             area += (at.no - before.no) * (at.yes + before.yes) / 2;
@@ -241,7 +243,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 static double result(const struct metric_node *node, double *state)
 {
     const struct attributes *a = node->attributes;
-    return a->method == RANKING ? area_by_ranking((enum curve)a->curve, state)
+    return a->method == RANKING ? area_by_ranking((enum auc_curve)a->curve, state)
                                 : area_by_thresholds(a, state);
 }
 

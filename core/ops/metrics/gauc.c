@@ -32,15 +32,15 @@ static err infer(struct metric_node *node, struct arena *arena)
 }
 
 /* state: how many there are, then these three, of 8 bytes each. */
-struct ranked {
+struct grouped_answer {
     int64_t group;
     double said;
     double weight; /* of a no: below 0 */
 };
 
-static struct ranked *ranked_of(double *state)
+static struct grouped_answer *ranked_of(double *state)
 {
-    return (struct ranked *)(state + 1);
+    return (struct grouped_answer *)(state + 1);
 }
 
 static int64_t state_count(const struct metric_node *node, int64_t rows)
@@ -51,9 +51,9 @@ static int64_t state_count(const struct metric_node *node, int64_t rows)
 /* NaN ranks last. Rows stand in for their groups, which update() takes them for. */
 static void append(const struct metric_node *node, struct answer answer, double *state)
 {
-    struct ranked *to = ranked_of(state) + (int64_t)state[0]++;
-    *to = (struct ranked){answer.row, isnan(answer.said) ? -INFINITY : answer.said,
-                          answers_wants_yes(answer.label) ? answer.weight : -answer.weight};
+    struct grouped_answer *to = ranked_of(state) + (int64_t)state[0]++;
+    *to = (struct grouped_answer){answer.row, isnan(answer.said) ? -INFINITY : answer.said,
+                                  answers_wants_yes(answer.label) ? answer.weight : -answer.weight};
 }
 
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
@@ -61,7 +61,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
     int64_t i = (int64_t)state[0];
     answers_each(node, d, rows, append, state);
     const int64_t end = (int64_t)state[0];
-    struct ranked *ranked = ranked_of(state);
+    struct grouped_answer *ranked = ranked_of(state);
     for (int64_t first = 0; first < rows; first += GROUPS_AT_ONCE) {
         int64_t groups[GROUPS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
         const int64_t left = rows - first, n = left < GROUPS_AT_ONCE ? left : GROUPS_AT_ONCE;
@@ -75,7 +75,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
 /* By group, and within it those first that are ranked highest */
 static int compare(const void *a, const void *b)
 {
-    const struct ranked *x = a, *y = b;
+    const struct grouped_answer *x = a, *y = b;
     if (x->group != y->group) return (x->group > y->group) - (x->group < y->group);
     return (x->said < y->said) - (x->said > y->said);
 }
@@ -85,7 +85,8 @@ struct group {
 };
 
 /* Of the group that begins at i; returns where the next one does. */
-static int64_t measure(const struct ranked *ranked, int64_t count, int64_t i, struct group *ret)
+static int64_t measure(const struct grouped_answer *ranked, int64_t count, int64_t i,
+                       struct group *ret)
 {
     const int64_t id = ranked[i].group;
     struct group g = {0};
@@ -104,7 +105,7 @@ static int64_t measure(const struct ranked *ranked, int64_t count, int64_t i, st
 
 static double result(const struct metric_node *node, double *state)
 {
-    struct ranked *ranked = ranked_of(state);
+    struct grouped_answer *ranked = ranked_of(state);
     const int64_t count = (int64_t)state[0];
     double sum = 0, impressions = 0;
     qsort(ranked, (size_t)count, sizeof *ranked, compare);

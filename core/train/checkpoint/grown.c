@@ -11,14 +11,14 @@
 enum { AT_ONCE = 512 }; /* keys that are looked up together */
 
 /* A block of neighbouring keys of a part */
-struct block {
+struct key_block {
     int64_t first_key;
     int64_t rows; /* rows of the part before the block */
     int64_t at;   /* of its first key in the part */
     int part;
 };
 
-struct part {
+struct grown_part {
     const struct bundle_entry *keys, *rows;
 };
 
@@ -28,8 +28,8 @@ struct grown {
     struct table_description is;
     int64_t step; /* of the checkpoint */
     int part_count;
-    struct part parts[PS_MAX];
-    struct block *blocks;
+    struct grown_part parts[PS_MAX];
+    struct key_block *blocks;
     int64_t block_count, block_room;
     int64_t last_key, rows;                /* of the part, while blocks are made */
     int64_t (*rows_of)[SHARD_KEY_COLUMNS]; /* [AT_ONCE, GROWN_BLOCK] scratch: keys of blocks */
@@ -37,18 +37,18 @@ struct grown {
 };
 
 /* Where one of the keys that are looked up together is */
-struct place {
+struct looked_up_key {
     int64_t block; /* -1: before all */
     int64_t row;   /* in its part; -1: it has none */
 };
 
 /* ---- where every so many keys stand ---- */
 
-static err add_block(struct grown *g, const struct block *block)
+static err add_block(struct grown *g, const struct key_block *block)
 {
     if (g->block_count == g->block_room) {
         const int64_t room = 2 * g->block_room + 64;
-        struct block *blocks = realloc(g->blocks, (size_t)room * sizeof *blocks);
+        struct key_block *blocks = realloc(g->blocks, (size_t)room * sizeof *blocks);
         if (!blocks) return fail(ERR_MEMORY, "no memory for the index of %s", g->slice->name);
         g->blocks = blocks;
         g->block_room = room;
@@ -66,7 +66,7 @@ static err take_keys(void *context, int64_t first, int64_t count, const void *el
         TRY(shard_next_key(g->bundle, g->parts[g->part_count].keys, rows[i], &g->last_key, &state));
         const int64_t at = first + i;
         if (at % GROWN_BLOCK == 0)
-            TRY(add_block(g, &(struct block){state.key, g->rows, at, g->part_count}));
+            TRY(add_block(g, &(struct key_block){state.key, g->rows, at, g->part_count}));
         g->rows += state.sights == 0;
     }
     return OK;
@@ -74,7 +74,7 @@ static err take_keys(void *context, int64_t first, int64_t count, const void *el
 
 static err open_part(struct grown *g)
 {
-    struct part *part = &g->parts[g->part_count];
+    struct grown_part *part = &g->parts[g->part_count];
     g->rows = 0;
     TRY(shard_check_keys(g->bundle, part->keys));
     TRY(bundle_read_rows(g->bundle, part->keys, NULL, &(struct bundle_taker){g, take_keys}));
@@ -142,13 +142,13 @@ static int64_t find_block(const struct grown *g, int64_t key, int64_t from)
 
 static int64_t keys_of_block(const struct grown *g, int64_t block)
 {
-    const struct block *b = &g->blocks[block];
+    const struct key_block *b = &g->blocks[block];
     const int64_t left = g->parts[b->part].keys->shape.dim[0] - b->at;
     return left < GROWN_BLOCK ? left : GROWN_BLOCK;
 }
 
 /* The keys of blocks that places name, each once, of one part: places first .. end - 1. */
-static err read_blocks(struct grown *g, const struct place *places, int first, int end)
+static err read_blocks(struct grown *g, const struct looked_up_key *places, int first, int end)
 {
     int64_t numbers[AT_ONCE * GROWN_BLOCK], count = 0, before = -1;
     for (int i = first; i < end; i++) {
@@ -163,9 +163,9 @@ static err read_blocks(struct grown *g, const struct place *places, int first, i
 
 /* Looks the key up in its block, whose keys are `rows`. */
 static err look_up(const struct grown *g, int64_t key, const int64_t (*rows)[SHARD_KEY_COLUMNS],
-                   struct place *place)
+                   struct looked_up_key *place)
 {
-    const struct block *b = &g->blocks[place->block];
+    const struct key_block *b = &g->blocks[place->block];
     int64_t row = b->rows;
     struct key_state state;
     for (int64_t i = 0; i < keys_of_block(g, place->block); i++) {
@@ -178,8 +178,8 @@ static err look_up(const struct grown *g, int64_t key, const int64_t (*rows)[SHA
     return OK;
 }
 
-static err look_up_all(struct grown *g, const int64_t *keys, struct place *places, int first,
-                       int end)
+static err look_up_all(struct grown *g, const int64_t *keys, struct looked_up_key *places,
+                       int first, int end)
 {
     const int64_t(*rows)[SHARD_KEY_COLUMNS] = (const void *)g->rows_of;
     TRY(read_blocks(g, places, first, end));
@@ -193,10 +193,11 @@ static err look_up_all(struct grown *g, const int64_t *keys, struct place *place
 
 /* ---- reading ---- */
 
-static err read_rows(struct grown *g, const struct place *places, int first, int end, float *ret)
+static err read_rows(struct grown *g, const struct looked_up_key *places, int first, int end,
+                     float *ret)
 {
     const size_t width = (size_t)g->is.shape.dim[1];
-    const struct part *part = &g->parts[g->blocks[places[first].block].part];
+    const struct grown_part *part = &g->parts[g->blocks[places[first].block].part];
     int64_t numbers[AT_ONCE], count = 0;
     for (int i = first; i < end; i++)
         if (places[i].row >= 0) numbers[count++] = places[i].row;
@@ -210,16 +211,17 @@ static err read_rows(struct grown *g, const struct place *places, int first, int
     return OK;
 }
 
-static int part_of(const struct grown *g, const struct place *place)
+static int part_of(const struct grown *g, const struct looked_up_key *place)
 {
     return place->block < 0 ? -1 : g->blocks[place->block].part;
 }
 
 static err read_some(struct grown *g, const int64_t *keys, int count, float *ret)
 {
-    struct place places[AT_ONCE];
+    struct looked_up_key places[AT_ONCE];
     for (int i = 0; i < count; i++)
-        places[i] = (struct place){find_block(g, keys[i], i ? places[i - 1].block : -1), -1};
+        places[i] =
+            (struct looked_up_key){find_block(g, keys[i], i ? places[i - 1].block : -1), -1};
     for (int first = 0, end; first < count; first = end) {
         const int part = part_of(g, &places[first]);
         for (end = first + 1; end < count && part_of(g, &places[end]) == part;) end++;

@@ -80,20 +80,20 @@ void lease_drop(struct lease *lease)
 
 /* ---- held in memory ---- */
 
-struct held {
-    struct held *next;
+struct held_folder {
+    struct held_folder *next;
     char prefix[];
 };
 
 static struct {
     pthread_mutex_t lock;
-    struct held *first;
+    struct held_folder *first;
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 err lease_hold(const char *prefix)
 {
     const size_t bytes = strlen(prefix) + 1;
-    struct held *held = malloc(sizeof *held + bytes);
+    struct held_folder *held = malloc(sizeof *held + bytes);
     if (!held) return fail(ERR_MEMORY, "no memory to hold %s", prefix);
     memcpy(held->prefix, prefix, bytes);
     pthread_mutex_lock(&memory.lock);
@@ -104,9 +104,9 @@ err lease_hold(const char *prefix)
 }
 
 /* The caller holds the lock. */
-static struct held **find_held(const char *prefix)
+static struct held_folder **find_held(const char *prefix)
 {
-    struct held **at = &memory.first;
+    struct held_folder **at = &memory.first;
     while (*at && strcmp((*at)->prefix, prefix) != 0) at = &(*at)->next;
     return at;
 }
@@ -114,7 +114,7 @@ static struct held **find_held(const char *prefix)
 void lease_let_go(const char *prefix)
 {
     pthread_mutex_lock(&memory.lock);
-    struct held **at = find_held(prefix), *held = *at;
+    struct held_folder **at = find_held(prefix), *held = *at;
     if (held) *at = held->next;
     pthread_mutex_unlock(&memory.lock);
     free(held);
@@ -130,7 +130,7 @@ static bool is_held_here(const char *prefix)
 
 /* ---- looked for ---- */
 
-struct search {
+struct lease_search {
     char folder[CHECKPOINT_PATH_MAX];
     char beginning[CHECKPOINT_PATH_MAX]; /* of the names of this checkpoint's leases */
     double now_s;
@@ -139,7 +139,7 @@ struct search {
 
 static void look_at(void *context, const char *name)
 {
-    struct search *search = context;
+    struct lease_search *search = context;
     char path[CHECKPOINT_PATH_MAX];
     if (strncmp(name, search->beginning, strlen(search->beginning)) != 0) return;
     if (folder_join(search->folder, name, path)) return;
@@ -150,7 +150,7 @@ static void look_at(void *context, const char *name)
 
 bool lease_is_held(const char *prefix, double now_s)
 {
-    struct search search = {.now_s = now_s};
+    struct lease_search search = {.now_s = now_s};
     if (is_held_here(prefix)) return true;
     const char *base = folder_split(prefix, search.folder);
     snprintf(search.beginning, sizeof search.beginning, LEASE_NAME "%s.", base);

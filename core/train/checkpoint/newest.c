@@ -139,18 +139,8 @@ static err append(struct table_changes *to, const struct table_changes *more, in
     return OK;
 }
 
-struct place {
-    int64_t id, at;
-};
-
-static int compare(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->at > y->at) - (x->at < y->at);
-}
-
 /* Takes the last of several values of a row, in the order of ids. */
-static void pick(const struct place *places, const struct table_changes *all, int64_t width,
+static void pick(const struct changed_row *places, const struct table_changes *all, int64_t width,
                  struct table_changes *ret)
 {
     for (int64_t i = 0; i < all->count; i++) {
@@ -164,18 +154,14 @@ static void pick(const struct place *places, const struct table_changes *all, in
 
 static err put_in_order(const struct table_changes *all, int64_t width, struct table_changes *ret)
 {
-    struct place *places = malloc((size_t)all->count * sizeof *places + 1);
+    struct changed_row *places;
     ret->ids = malloc((size_t)all->count * sizeof *ret->ids + 1);
     ret->rows = malloc((size_t)(all->count * width) * sizeof *ret->rows + 1);
-    const bool has_memory = places && ret->ids && ret->rows;
-    for (int64_t i = 0; has_memory && i < all->count; i++)
-        places[i] = (struct place){all->ids[i], i};
-    if (has_memory) {
-        qsort(places, (size_t)all->count, sizeof *places, compare);
-        pick(places, all, width, ret);
-    }
+    if (!ret->ids || !ret->rows) return fail(ERR_MEMORY, "no memory for rows of deltas");
+    TRY(table_changes_in_order(all, false, &places));
+    pick(places, all, width, ret);
     free(places);
-    return has_memory ? OK : fail(ERR_MEMORY, "no memory for rows of deltas");
+    return OK;
 }
 
 static err read_rows(const struct newest *n, const struct stored_table *t,

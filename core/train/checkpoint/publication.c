@@ -41,48 +41,54 @@ err published_index(const char *prefix, uint32_t *ret)
 
 /* ---- the file ---- */
 
-struct entry {
+struct published_entry {
     const char *name, *index; /* index: eight hexadecimal digits */
     int64_t step, bytes;
     double time_s;
 };
 
 static const struct field entry_fields[] = {
-    {.name = "name", .type = FIELD_STRING, .offset = offsetof(struct entry, name)},
-    {.name = "step", .type = FIELD_INT, .offset = offsetof(struct entry, step), .max = COUNT_MAX},
-    {.name = "bytes", .type = FIELD_INT, .offset = offsetof(struct entry, bytes), .max = COUNT_MAX},
-    {.name = "time", .type = FIELD_FLOAT, .offset = offsetof(struct entry, time_s)},
-    {.name = "index", .type = FIELD_STRING, .offset = offsetof(struct entry, index)},
+    {.name = "name", .type = FIELD_STRING, .offset = offsetof(struct published_entry, name)},
+    {.name = "step",
+     .type = FIELD_INT,
+     .offset = offsetof(struct published_entry, step),
+     .max = COUNT_MAX},
+    {.name = "bytes",
+     .type = FIELD_INT,
+     .offset = offsetof(struct published_entry, bytes),
+     .max = COUNT_MAX},
+    {.name = "time", .type = FIELD_FLOAT, .offset = offsetof(struct published_entry, time_s)},
+    {.name = "index", .type = FIELD_STRING, .offset = offsetof(struct published_entry, index)},
     {0},
 };
 static const struct object entry_object = {
-    .name = "published", .fields = entry_fields, .size = sizeof(struct entry)};
+    .name = "published", .fields = entry_fields, .size = sizeof(struct published_entry)};
 
-struct list {
-    struct entry checkpoint;
-    struct objects deltas; /* of struct entry */
+struct publication_list {
+    struct published_entry checkpoint;
+    struct objects deltas; /* of struct published_entry */
 };
 
 static const struct field list_fields[] = {
     {.name = "checkpoint",
      .type = FIELD_OBJECT,
-     .offset = offsetof(struct list, checkpoint),
+     .offset = offsetof(struct publication_list, checkpoint),
      .object = &entry_object},
     {.name = "deltas",
      .type = FIELD_OBJECTS,
-     .offset = offsetof(struct list, deltas),
+     .offset = offsetof(struct publication_list, deltas),
      .count_max = DELTAS_MAX,
      .object = &entry_object},
     {0},
 };
 static const struct object list_object = {
-    .name = "published", .fields = list_fields, .size = sizeof(struct list)};
+    .name = "published", .fields = list_fields, .size = sizeof(struct publication_list)};
 
 static json_t *entry_json(const struct published *p)
 {
     char index[CHECKSUM_DIGITS + 1];
     snprintf(index, sizeof index, "%08" PRIx32, p->index);
-    const struct entry entry = {p->name, index, p->step, p->bytes, p->time_s};
+    const struct published_entry entry = {p->name, index, p->step, p->bytes, p->time_s};
     return fields_write(&entry_object, &entry);
 }
 
@@ -107,7 +113,7 @@ static bool is_plain(const char *name)
     return *name && strlen(name) < PUBLISHED_NAME_MAX && !strchr(name, '/') && name[0] != '.';
 }
 
-static err read_entry(const struct entry *entry, struct published *ret)
+static err read_entry(const struct published_entry *entry, struct published *ret)
 {
     char *end;
     *ret = (struct published){.step = entry->step, .bytes = entry->bytes, .time_s = entry->time_s};
@@ -140,9 +146,9 @@ static err check_order(const struct publication *p, int index)
 
 static err read_json(json_t *json, struct arena *arena, struct publication *ret)
 {
-    struct list list;
+    struct publication_list list;
     TRY(fields_parse(&list_object, json, "", arena, &list));
-    const struct entry *entries = list.deltas.at;
+    const struct published_entry *entries = list.deltas.at;
     TRY(read_entry(&list.checkpoint, &ret->full));
     for (; ret->count < list.deltas.count; ret->count++) {
         TRY(read_entry(&entries[ret->count], &ret->deltas[ret->count]));

@@ -218,7 +218,7 @@ static err undo(const char *prefix, err e)
 
 /* The links of a checkpoint, first its data files, then its index, as far as they have been made.
  * Another chief may have come to the same names. */
-struct links {
+struct shard_links {
     const char *from, *to;
     int shards, count;
     struct file_id *ids; /* [shards + 1] */
@@ -230,7 +230,7 @@ static err link_path(const char *prefix, int file, int shards, char **ret)
                          : bundle_index_path(prefix, ret);
 }
 
-static err link_next(struct links *l)
+static err link_next(struct shard_links *l)
 {
     char *old = NULL, *new = NULL;
     err e = link_path(l->from, l->count, l->shards, &old);
@@ -244,7 +244,7 @@ static err link_next(struct links *l)
 }
 
 /* The index comes last, as always. */
-static err link_all(struct links *l)
+static err link_all(struct shard_links *l)
 {
     while (l->count < l->shards) TRY(link_next(l));
     TRY(file_sync_folder(l->to));
@@ -252,7 +252,7 @@ static err link_all(struct links *l)
     return file_sync_folder(l->to);
 }
 
-static void unlink_ours(const struct links *l)
+static void unlink_ours(const struct shard_links *l)
 {
     for (int i = l->count - 1; i >= 0; i--) {
         char *path;
@@ -267,8 +267,8 @@ static void unlink_ours(const struct links *l)
 /* Gives it both names, or leaves it the one that it has. */
 static err name_twice(struct checkpoints *c, const char *usual, int shards, double now_s)
 {
-    struct links links = {c->state.records[c->state.count - 1].prefix, usual, shards, 0,
-                          calloc((size_t)shards + 1, sizeof *links.ids)};
+    struct shard_links links = {c->state.records[c->state.count - 1].prefix, usual, shards, 0,
+                                calloc((size_t)shards + 1, sizeof *links.ids)};
     err e = links.ids ? OK : fail(ERR_MEMORY, "no memory for the names of %d files", shards);
     if (!e) e = link_all(&links);
     if (!e) e = announce(c, usual, now_s);

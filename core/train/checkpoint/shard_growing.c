@@ -109,7 +109,7 @@ err shard_write_growing(struct bundle_writer *writer, const struct shard_table *
 /* ---- reading ---- */
 
 /* A part that is being read */
-struct part {
+struct read_part {
     struct growing *growing;
     const struct table *table;
     const struct bundle_entry *entry; /* its keys */
@@ -148,7 +148,7 @@ err shard_next_key(const struct bundle *bundle, const struct bundle_entry *keys,
     return OK;
 }
 
-static err take_key(struct part *p, const int64_t row[SHARD_KEY_COLUMNS])
+static err take_key(struct read_part *p, const int64_t row[SHARD_KEY_COLUMNS])
 {
     struct key_state state;
     int64_t number = -1;
@@ -179,7 +179,7 @@ err shard_check_keys(const struct bundle *bundle, const struct bundle_entry *key
     return fail_damaged(bundle, keys, "keys are int64 [ids, 3]");
 }
 
-static err read_keys(struct bundle *bundle, struct part *p)
+static err read_keys(struct bundle *bundle, struct read_part *p)
 {
     TRY(shard_check_keys(bundle, p->entry));
     const struct bundle_box all = bundle_whole(&p->entry->shape);
@@ -201,7 +201,7 @@ static err find_rows(struct bundle *bundle, const char *name, int64_t rows, int6
 }
 
 /* Reads rows to their places: each was given the number after the one before it. */
-static err read_rows(struct bundle *bundle, struct part *p, const char *name, int64_t width)
+static err read_rows(struct bundle *bundle, struct read_part *p, const char *name, int64_t width)
 {
     const struct bundle_entry *entry = NULL;
     TRY(find_rows(bundle, name, p->rows, width, &entry));
@@ -213,7 +213,7 @@ static err read_rows(struct bundle *bundle, struct part *p, const char *name, in
 
 static err read_arrays(struct bundle *bundle, const struct warm_start *warm,
                        const struct slice *slice, const struct slot_names *names, int slots,
-                       int index, struct part *part)
+                       int index, struct read_part *part)
 {
     char wanted[BUNDLE_NAME_MAX], stored[BUNDLE_NAME_MAX], name[BUNDLE_NAME_MAX];
     for (part->array = 0; part->array <= slots; part->array++) {
@@ -293,7 +293,7 @@ static err initial_arrays(const struct warm_start *warm, const struct slice *sli
 
 static err read_all_parts(struct bundle *bundle, const struct warm_start *warm,
                           const struct slice *slice, const struct slot_names *names, int slots,
-                          struct part *part)
+                          struct read_part *part)
 {
     for (int k = 0; k < PS_MAX; k++) {
         TRY(find_part(bundle, warm, slice->name, k, &part->entry));
@@ -310,7 +310,7 @@ err shard_read_growing(struct bundle *bundle, const struct warm_start *warm,
                        int64_t step)
 {
     const struct slice *slice = table->slice;
-    struct part part = {
+    struct read_part part = {
         .growing = table_growing(table->rows), .table = table->rows, .bundle = bundle, .last = -1};
     int64_t keys, rows;
     int initial;

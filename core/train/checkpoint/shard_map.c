@@ -31,28 +31,28 @@ err shard_map_check(const struct warm_start *warm)
 }
 
 /* What the pattern's star stands for in the name; the empty string where there is no star. */
-struct stretch {
+struct star_text {
     const char *at;
     size_t length;
 };
 
-static bool match(const char *pattern, const char *name, struct stretch *ret)
+static bool match(const char *pattern, const char *name, struct star_text *ret)
 {
     const char *star = strchr(pattern, '*');
     const size_t length = strlen(name);
     if (!star) {
-        *ret = (struct stretch){name + length, 0};
+        *ret = (struct star_text){name + length, 0};
         return strcmp(pattern, name) == 0;
     }
     const size_t before = (size_t)(star - pattern), after = strlen(star + 1);
     if (length < before + after || memcmp(pattern, name, before) != 0) return false;
     if (strcmp(star + 1, name + length - after) != 0) return false;
-    *ret = (struct stretch){name + before, length - before - after};
+    *ret = (struct star_text){name + before, length - before - after};
     return true;
 }
 
 /* The pattern with the stretch in place of its star, then the slot. */
-static err expand(const char *pattern, const struct stretch *stretch, const char *slot,
+static err expand(const char *pattern, const struct star_text *stretch, const char *slot,
                   char ret[BUNDLE_NAME_MAX])
 {
     char name[BUNDLE_NAME_MAX];
@@ -70,7 +70,7 @@ err shard_map(const struct warm_start *warm, const char *variable, const char *s
               char ret[BUNDLE_NAME_MAX])
 {
     char wanted[BUNDLE_NAME_MAX];
-    struct stretch stretch;
+    struct star_text stretch;
     TRY(shard_name(variable, slot, wanted));
     for (int i = 0; warm && i < warm->map_count; i++) {
         const struct name_map *map = &warm->maps[i];
@@ -131,7 +131,7 @@ static err fail_idle(const char *what, int index, const char *pattern, const cha
 
 static bool maps_any(const struct name_map *map, const char *const *names, int count)
 {
-    struct stretch stretch;
+    struct star_text stretch;
     for (int i = 0; i < count; i++)
         if (match(map->to, names[i], &stretch)) return true;
     return false;

@@ -206,14 +206,14 @@ static err read_slices(struct bundle *bundle, const struct warm_start *warm,
 }
 
 /* An array of a table that is filled */
-struct filling {
+struct array_filling {
     struct table *table;
     int array;
 };
 
 static err take_rows(void *context, int64_t first, int64_t rows, const void *elements)
 {
-    const struct filling *f = context;
+    const struct array_filling *f = context;
     table_write(f->table, f->array, first, rows, elements);
     return OK;
 }
@@ -222,7 +222,7 @@ static err read_array(struct bundle *bundle, const struct warm_start *warm,
                       const struct shard_table *table, int array, const char *slot)
 {
     struct shard_source source;
-    struct filling filling = {table->rows, array};
+    struct array_filling filling = {table->rows, array};
     const struct row_map *map = shard_row_map(warm, table->slice->name);
     const struct bundle_taker taker = {&filling, take_rows};
     TRY(find_slice(bundle, warm, table->slice, slot, &source));

@@ -11,7 +11,7 @@
 
 /* A part of a table: its rows and, if it grows, its keys, from which the ids of the rows are taken
  * in turn. */
-struct part {
+struct stored_part {
     const struct stored_table *table;
     const struct stored_rows_taker *taker;
     const struct bundle_entry *rows, *keys;
@@ -88,7 +88,7 @@ err stored_table_find(struct bundle *bundle, const char *name, struct stored_tab
 
 /* ---- its rows ---- */
 
-static err read_keys(struct part *p)
+static err read_keys(struct stored_part *p)
 {
     int64_t numbers[STORED_ROWS_MAX];
     const int64_t left = p->keys->shape.dim[0] - p->next_key;
@@ -100,7 +100,7 @@ static err read_keys(struct part *p)
 }
 
 /* Passes over ids that were seen too seldom for a row. ret -1: there are no more. */
-static err next_id(struct part *p, int64_t *ret)
+static err next_id(struct stored_part *p, int64_t *ret)
 {
     struct key_state state;
     for (*ret = -1;;) { /* ends with the keys */
@@ -114,13 +114,13 @@ static err next_id(struct part *p, int64_t *ret)
     }
 }
 
-static err fail_unequal(const struct part *p)
+static err fail_unequal(const struct stored_part *p)
 {
     return fail(ERR_INPUT, "%s: %s has other keys than rows", bundle_prefix(p->table->bundle),
                 p->keys->name);
 }
 
-static err name_ids(struct part *p, int64_t first, int64_t count)
+static err name_ids(struct stored_part *p, int64_t first, int64_t count)
 {
     const int64_t parts = p->table->parts ? p->table->parts : 1;
     for (int64_t i = 0; i < count; i++) {
@@ -139,7 +139,7 @@ bool stored_row_is_gone(const struct stored_table *t, const float *row)
 }
 
 /* The newest values of a row of the checkpoint */
-static const float *newest(struct part *p, int64_t id, const float *row)
+static const float *newest(struct stored_part *p, int64_t id, const float *row)
 {
     const struct table_changes *newer = p->table->newer;
     const int64_t at = ascending_place(newer->ids, newer->count, id);
@@ -149,7 +149,7 @@ static const float *newest(struct part *p, int64_t id, const float *row)
     return stored_row_is_gone(p->table, row) ? NULL : row;
 }
 
-static err give(struct part *p, int64_t count, const float *rows)
+static err give(struct stored_part *p, int64_t count, const float *rows)
 {
     const size_t width = (size_t)p->table->width;
     int64_t left = 0;
@@ -164,7 +164,7 @@ static err give(struct part *p, int64_t count, const float *rows)
 }
 
 /* Gives the rows that a growing table has got since the checkpoint */
-static err give_new(struct part *p)
+static err give_new(struct stored_part *p)
 {
     const struct table_changes *newer = p->table->newer;
     for (int64_t i = 0; newer && p->table->grows && i < newer->count; i++) {
@@ -177,7 +177,7 @@ static err give_new(struct part *p)
 
 static err take_rows(void *context, int64_t first, int64_t count, const void *elements)
 {
-    struct part *p = context;
+    struct stored_part *p = context;
     const float *rows = elements;
     for (int64_t at = 0; at < count; at += STORED_ROWS_MAX) {
         const int64_t left = count - at, some = left < STORED_ROWS_MAX ? left : STORED_ROWS_MAX;
@@ -187,7 +187,7 @@ static err take_rows(void *context, int64_t first, int64_t count, const void *el
     return OK;
 }
 
-static err read_part(struct part *p)
+static err read_part(struct stored_part *p)
 {
     struct bundle *bundle = p->table->bundle;
     p->rows = entry_of(p->table, p->index, "rows");
@@ -206,7 +206,7 @@ static err read_part(struct part *p)
     return more < 0 ? OK : fail_unequal(p);
 }
 
-static err make_room(struct part *p)
+static err make_room(struct stored_part *p)
 {
     const struct table_changes *newer = p->table->newer;
     if (!newer) return OK;
@@ -218,9 +218,9 @@ static err make_room(struct part *p)
 
 err stored_table_read(const struct stored_table *t, const struct stored_rows_taker *taker)
 {
-    struct part *p = malloc(sizeof *p);
+    struct stored_part *p = malloc(sizeof *p);
     if (!p) return fail(ERR_MEMORY, "no memory for the ids of %s", t->name);
-    *p = (struct part){.table = t, .taker = taker, .last_key = -1};
+    *p = (struct stored_part){.table = t, .taker = taker, .last_key = -1};
     err e = make_room(p);
     for (; !e && p->index < (t->parts ? t->parts : 1); p->index++) e = read_part(p);
     if (!e) e = give_new(p);

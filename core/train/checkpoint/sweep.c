@@ -75,14 +75,14 @@ static bool is_named(const struct checkpoint_state *state, const char *prefix)
 }
 
 /* When an attempt wrote its last shard; -1: none is there. */
-struct attempt {
+struct save_attempt {
     const char *folder;
     double written_s;
 };
 
 static void look_at_shard(void *context, const char *name)
 {
-    struct attempt *attempt = context;
+    struct save_attempt *attempt = context;
     char path[CHECKPOINT_PATH_MAX];
     double time_s;
     if (strncmp(name, CHECKPOINT_PART, strlen(CHECKPOINT_PART)) != 0 ||
@@ -94,7 +94,8 @@ static void look_at_shard(void *context, const char *name)
 
 /* Is the bundle of a killed attempt, which the state file does not name yet? Then it is younger
  * than its shards, whose indexes stay until it is named. */
-static bool is_unborn(const struct sweep *sweep, const struct attempt *attempt, const char *prefix)
+static bool is_unborn(const struct sweep *sweep, const struct save_attempt *attempt,
+                      const char *prefix)
 {
     char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
     double time_s;
@@ -109,7 +110,7 @@ static bool is_unborn(const struct sweep *sweep, const struct attempt *attempt, 
 static void remove_unborn(const struct sweep *sweep, const char *folder, uint64_t step)
 {
     char prefix[CHECKPOINT_PATH_MAX];
-    struct attempt attempt = {folder, -1};
+    struct save_attempt attempt = {folder, -1};
     if (folder_visit(folder, look_at_shard, &attempt)) return;
     for (int zeros = 0; zeros <= SPARE_ZEROS_MAX; zeros++) {
         if (checkpoint_name(sweep->run->directory, step, zeros, prefix)) continue;

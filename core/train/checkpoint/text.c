@@ -16,35 +16,35 @@
 
 enum { NESTED_MAX = 64, WORD_MAX = 128 };
 
-struct reader {
+struct text_reader {
     const char *at, *end;
     int line;
 };
 
 /* What the text says, before it is put in order. */
-struct said {
+struct said_list {
     char newest[CHECKPOINT_PATH_MAX]; /* "": nothing */
     struct checkpoint_state *state;   /* paths as records */
     double *times;
     int time_count;
 };
 
-static err unclear(const struct reader *r, const char *expected)
+static err unclear(const struct text_reader *r, const char *expected)
 {
     return fail(ERR_INPUT, "line %d: expected %s", r->line, expected);
 }
 
-static char peek(const struct reader *r)
+static char peek(const struct text_reader *r)
 {
     return r->at < r->end ? *r->at : '\0';
 }
 
-static void pass(struct reader *r)
+static void pass(struct text_reader *r)
 {
     if (r->at < r->end && *r->at++ == '\n') r->line++;
 }
 
-static void pass_blanks(struct reader *r)
+static void pass_blanks(struct text_reader *r)
 {
     while (r->at < r->end && (isspace((unsigned char)*r->at) || *r->at == '#')) {
         bool is_comment = *r->at == '#';
@@ -53,7 +53,7 @@ static void pass_blanks(struct reader *r)
     }
 }
 
-static bool take(struct reader *r, char c)
+static bool take(struct text_reader *r, char c)
 {
     pass_blanks(r);
     if (r->at >= r->end || *r->at != c) return false;
@@ -62,7 +62,7 @@ static bool take(struct reader *r, char c)
 }
 
 /* A name, or a number with its sign: letters, digits and . + - _ */
-static err read_word(struct reader *r, char ret[WORD_MAX])
+static err read_word(struct text_reader *r, char ret[WORD_MAX])
 {
     int length = 0;
     pass_blanks(r);
@@ -76,7 +76,7 @@ static err read_word(struct reader *r, char ret[WORD_MAX])
 }
 
 /* At most `count` digits of a base; -1: none. */
-static int read_digits(struct reader *r, int base, int count)
+static int read_digits(struct text_reader *r, int base, int count)
 {
     int value = -1;
     for (int i = 0; i < count; i++) {
@@ -92,7 +92,7 @@ static int read_digits(struct reader *r, int base, int count)
 }
 
 /* Behind a backslash; -1: no such escape. */
-static int read_escape(struct reader *r)
+static int read_escape(struct text_reader *r)
 {
     static const char letters[] = "abfnrtv\\'\"?", meant[] = "\a\b\f\n\r\t\v\\'\"?";
     const char c = peek(r);
@@ -104,7 +104,7 @@ static int read_escape(struct reader *r)
 }
 
 /* "..." or '...' */
-static err read_string(struct reader *r, char ret[CHECKPOINT_PATH_MAX])
+static err read_string(struct text_reader *r, char ret[CHECKPOINT_PATH_MAX])
 {
     const char quote = take(r, '"') ? '"' : '\'';
     if (quote == '\'' && !take(r, '\'')) return unclear(r, "a string in quotes");
@@ -124,13 +124,13 @@ static err read_string(struct reader *r, char ret[CHECKPOINT_PATH_MAX])
     return unclear(r, "the end of a string of less than 4096 characters");
 }
 
-static err read_path(struct reader *r, char ret[CHECKPOINT_PATH_MAX])
+static err read_path(struct text_reader *r, char ret[CHECKPOINT_PATH_MAX])
 {
     TRY(read_string(r, ret));
     return ret[0] ? OK : unclear(r, "a path");
 }
 
-static err read_time(struct reader *r, double *ret)
+static err read_time(struct text_reader *r, double *ret)
 {
     char word[WORD_MAX], *end = NULL;
     TRY(read_word(r, word));
@@ -141,7 +141,7 @@ static err read_time(struct reader *r, double *ret)
 }
 
 /* A value that nobody asks for: a word, a string, or anything in brackets. */
-static err pass_value(struct reader *r)
+static err pass_value(struct text_reader *r)
 {
     char closing[NESTED_MAX], text[CHECKPOINT_PATH_MAX];
     int depth = 0;
@@ -164,7 +164,7 @@ static err pass_value(struct reader *r)
     return OK;
 }
 
-static err read_field(struct reader *r, struct said *said)
+static err read_field(struct text_reader *r, struct said_list *said)
 {
     char name[WORD_MAX], path[CHECKPOINT_PATH_MAX];
     TRY(read_word(r, name));
@@ -185,7 +185,7 @@ static err read_field(struct reader *r, struct said *said)
 }
 
 /* Times belong to the paths, one each; then the newest goes to the end, or is added there. */
-static err put_in_order(const struct reader *r, const struct said *said)
+static err put_in_order(const struct text_reader *r, const struct said_list *said)
 {
     struct checkpoint_state *state = said->state;
     double time_s = -1;
@@ -202,9 +202,9 @@ static err put_in_order(const struct reader *r, const struct said *said)
 
 err state_parse(const char *text, size_t length, struct checkpoint_state *ret)
 {
-    struct reader reader = {.at = text, .end = text + length, .line = 1};
+    struct text_reader reader = {.at = text, .end = text + length, .line = 1};
     struct checkpoint_state state = {0};
-    struct said said = {.state = &state, .times = malloc(CHECKPOINTS_MAX * sizeof(double))};
+    struct said_list said = {.state = &state, .times = malloc(CHECKPOINTS_MAX * sizeof(double))};
     err e = said.times ? OK : fail(ERR_MEMORY, "no memory for a list of checkpoints");
     for (pass_blanks(&reader); !e && reader.at < reader.end; pass_blanks(&reader)) {
         e = read_field(&reader, &said);

@@ -44,7 +44,7 @@ enum {
     OWN_VARIABLES_MAX = 6 + HOOK_VALUES_MAX
 };
 
-struct command {
+struct command_attributes {
     struct strings at;
     const char *command;
     double timeout_secs;
@@ -60,7 +60,7 @@ struct pending {
 };
 
 struct state {
-    const struct command *attributes;
+    const struct command_attributes *attributes;
     bool is_wanted[MOMENTS];
     bool has_started; /* the moment `start` is over */
     pid_t pid;        /* of the shell that runs, and its process group; 0: none */
@@ -87,24 +87,24 @@ static const char *const failure_names[] = {
 
 static const struct field fields[] = {
     FIELD_OF(
-        "at", STRINGS, struct command, at, .count_min = 1, .count_max = MOMENTS,
+        "at", STRINGS, struct command_attributes, at, .count_min = 1, .count_max = MOMENTS,
         .help = "when: start, checkpoint, evaluation, end; while it runs 8 more wait, of which the "
                 "oldest of a kind makes room, with a warning; the end always waits"),
     FIELD_OF(
-        "command", STRING, struct command, command,
+        "command", STRING, struct command_attributes, command,
         .help =
             "command for sh -c; its environment has DTRAIN_EVENT, DTRAIN_STEP, DTRAIN_CHECKPOINT, "
             "DTRAIN_LOSS, DTRAIN_METRIC_<NAME>, DTRAIN_SPEC_NAME and DTRAIN_CODE"),
-    FIELD_OF("timeout_secs", FLOAT, struct command, timeout_secs, .fallback = "60", .min = 0.001,
-             .max = 86400, .help = "seconds after which the command is killed"),
-    FIELD_OF("on_failure", ENUM, struct command, on_failure, .fallback = "\"warn\"",
+    FIELD_OF("timeout_secs", FLOAT, struct command_attributes, timeout_secs, .fallback = "60",
+             .min = 0.001, .max = 86400, .help = "seconds after which the command is killed"),
+    FIELD_OF("on_failure", ENUM, struct command_attributes, on_failure, .fallback = "\"warn\"",
              .choices = failure_names,
              .help = "what a non-zero exit code or a timeout means: a warning, or the end of the "
                      "job with an error"),
     {0},
 };
 
-static err find_moments(const struct command *a, bool ret[MOMENTS])
+static err find_moments(const struct command_attributes *a, bool ret[MOMENTS])
 {
     for (int i = 0; i < a->at.count; i++) {
         char path[32];
@@ -438,7 +438,7 @@ const struct hook hook_command = {
          .summary =
              "runs a shell command at the start, at checkpoints, at evaluations or at the end",
          .fields = fields,
-         .size = sizeof(struct command)},
+         .size = sizeof(struct command_attributes)},
     .state_bytes = sizeof(struct state),
     .check = check,
     .begin = begin,

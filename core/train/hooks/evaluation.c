@@ -19,7 +19,7 @@ struct evaluation_attributes {
 };
 
 /* Of the checkpoint whose values are to be evaluated, where the best are kept. */
-enum saving {
+enum best_saving {
     NOT_SAVING,
     SAVING_OWED,  /* to be asked for at the end of this step */
     SAVING_BEGUN, /* the values that come are being saved */
@@ -30,7 +30,7 @@ struct state {
     struct hook_timer timer;
     bool is_asking;    /* the evaluation that is told is this hook's own */
     struct best *best; /* NULL: none are kept */
-    enum saving saving;
+    enum best_saving saving;
     struct events *events; /* of the folder eval; NULL: not opened yet */
     uint64_t recorded;     /* the newest step there; 0: none */
 };

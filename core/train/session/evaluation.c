@@ -302,7 +302,7 @@ int64_t prediction_class(enum prediction predicts, const float *row, int64_t col
 }
 
 /* What is taken from the graph, batch by batch */
-struct taking {
+struct prediction_taking {
     const struct prediction_taker *taker;
     float *heads[HEADS_MAX], *nodes[PREDICTED_NODES_MAX]; /* [batch, columns], scratch */
 };
@@ -315,7 +315,8 @@ static struct predicted download(struct device *d, const struct tensor *from, in
     return (struct predicted){columns, to};
 }
 
-static err predict_batch(struct replica *r, const struct taking *t, struct predictions *p)
+static err predict_batch(struct replica *r, const struct prediction_taking *t,
+                         struct predictions *p)
 {
     const struct graph *g = r->graph;
     struct device *d = r->device;
@@ -344,7 +345,7 @@ static err check_predicted(const struct graph *graph)
     return OK;
 }
 
-static err predict_all(struct session *s, struct replica *r, const struct taking *t)
+static err predict_all(struct session *s, struct replica *r, const struct prediction_taking *t)
 {
     struct predictions p = {0};
     for (;; p.first += p.rows) {
@@ -367,7 +368,7 @@ static void keep_nodes(struct session *s, const struct prediction_taker *taker)
     s->graph->kept_count = taker->node_count;
 }
 
-static err open_taking(struct taking *t, const struct graph *graph)
+static err open_taking(struct prediction_taking *t, const struct graph *graph)
 {
     const int heads = t->taker->has_no_heads ? 0 : graph->head_count;
     bool is_short = false;
@@ -382,7 +383,7 @@ static err open_taking(struct taking *t, const struct graph *graph)
     return is_short ? fail(ERR_MEMORY, "no memory for predictions") : OK;
 }
 
-static void close_taking(struct taking *t)
+static void close_taking(struct prediction_taking *t)
 {
     for (int i = 0; i < HEADS_MAX; i++) free(t->heads[i]);
     for (int i = 0; i < PREDICTED_NODES_MAX; i++) free(t->nodes[i]);
@@ -391,7 +392,7 @@ static void close_taking(struct taking *t)
 err session_predict(struct session *s, const struct prediction_taker *taker)
 {
     struct replica *r;
-    struct taking t = {.taker = taker};
+    struct prediction_taking t = {.taker = taker};
     if (!s->data.evaluation) return OK;
     keep_nodes(s, taker);
     TRY(begin(s, &r));
@@ -415,7 +416,7 @@ struct asked_size {
     struct prepared prepared;
 };
 
-struct asked {
+struct asked_nodes {
     struct conversion *conversions; /* [column_count] */
     struct column *made;            /* [column_count] of the most rows, as a graph reads them */
     struct block memory;            /* of those */
@@ -433,7 +434,7 @@ bool session_reads_column(const struct session *s, int column)
 }
 
 /* Room for the columns that the graph reads: those that only losses read stay zero. */
-static err make_columns(struct session *s, struct asked *a)
+static err make_columns(struct session *s, struct asked_nodes *a)
 {
     const struct batch_source *data = s->data.evaluation;
     const int64_t most = s->graph->batch;
@@ -450,7 +451,7 @@ static err make_columns(struct session *s, struct asked *a)
     return OK;
 }
 
-static void find_conversions(struct session *s, struct asked *a)
+static void find_conversions(struct session *s, struct asked_nodes *a)
 {
     const struct transform transform = session_transform(s, &s->options.spec->data.eval);
     struct dataset described = {.column_count = s->data.evaluation->column_count};
@@ -465,7 +466,7 @@ static err open_asked(struct session *s)
 {
     const size_t columns = (size_t)s->data.evaluation->column_count;
     TRY(check_predicted(s->graph));
-    struct asked *a = arena_new(&s->arena, sizeof *a);
+    struct asked_nodes *a = arena_new(&s->arena, sizeof *a);
     a->conversions = arena_array(&s->arena, columns, sizeof *a->conversions);
     a->made = arena_array(&s->arena, columns, sizeof *a->made);
     s->evaluation.asked = a;

@@ -53,28 +53,6 @@ static err read_dense(const struct session *s, struct bundle *bundle, struct fre
     return shard_read(bundle, &values_only, &shard);
 }
 
-struct place {
-    int64_t id, at;
-};
-
-static int compare(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->at > y->at) - (x->at < y->at);
-}
-
-/* places: ascending; ids become those of the session. */
-static err sort_changes(const struct table_changes *changes, bool grows, struct place **ret)
-{
-    struct place *places = malloc((size_t)changes->count * sizeof *places + 1);
-    if (!places) return fail(ERR_MEMORY, "no memory for %lld rows", (long long)changes->count);
-    for (int64_t i = 0; i < changes->count; i++)
-        places[i] = (struct place){grows ? key_of_id(changes->ids[i]) : changes->ids[i], i};
-    qsort(places, (size_t)changes->count, sizeof *places, compare);
-    *ret = places;
-    return OK;
-}
-
 static void take(struct fresh_rows *to, int64_t id, const float *row)
 {
     to->ids[to->count] = id;
@@ -84,7 +62,7 @@ static void take(struct fresh_rows *to, int64_t id, const float *row)
 
 /* Joins the rows of earlier deltas and the newly changed ones, which replace them; of a row that
  * comes twice the last one counts. */
-static void merge(const struct fresh_rows *before, const struct place *places,
+static void merge(const struct fresh_rows *before, const struct changed_row *places,
                   const struct table_changes *changes, struct fresh_rows *to)
 {
     int64_t b = 0;
@@ -102,12 +80,12 @@ static err lay_rows(const struct fresh_rows *before, const struct table_changes 
                     bool grows, struct fresh_rows *ret)
 {
     const int64_t most = before->count + changes->count;
-    struct place *places = NULL;
+    struct changed_row *places = NULL;
     ret->ids = malloc((size_t)most * sizeof *ret->ids + 1);
     ret->values = malloc((size_t)(most * ret->width) * sizeof *ret->values + 1);
     if (!ret->ids || !ret->values)
         return fail(ERR_MEMORY, "no memory for %lld fresh rows", (long long)most);
-    TRY(sort_changes(changes, grows, &places));
+    TRY(table_changes_in_order(changes, grows, &places));
     merge(before, places, changes, ret);
     free(places);
     return OK;

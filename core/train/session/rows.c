@@ -213,22 +213,22 @@ void prepared_make(struct prepared *p, const struct graph *graph, const struct b
 /* ---- rows ---- */
 
 /* Rows first .. first + count - 1 of the lookup lie in this part. */
-struct run {
+struct lookup_run {
     int64_t first, count;
 };
 
-static struct run run_of(const struct rows_part *part, const struct lookup *lookup)
+static struct lookup_run run_of(const struct rows_part *part, const struct lookup *lookup)
 {
     const struct slice *slice = part->slice;
     const int64_t first = lookup_place(lookup, slice->start);
-    return (struct run){first, lookup_place(lookup, slice->start + slice->length) - first};
+    return (struct lookup_run){first, lookup_place(lookup, slice->start + slice->length) - first};
 }
 
 /* The rows of this part whose gradients are pushed */
-static struct run pushed_run(const struct rows_part *part, const struct lookup *lookup)
+static struct lookup_run pushed_run(const struct rows_part *part, const struct lookup *lookup)
 {
-    const struct run run = run_of(part, lookup);
-    return part->is_frozen ? (struct run){run.first, 0} : run;
+    const struct lookup_run run = run_of(part, lookup);
+    return part->is_frozen ? (struct lookup_run){run.first, 0} : run;
 }
 
 /* Names the next rows to ask for in the counts. Returns whether there are any. */
@@ -357,14 +357,15 @@ static void count_push(struct rows_link *link, const struct prepared *p,
     area_counts_sum(&link->area, &link->counts);
 }
 
-static struct area_patch ids_in(const struct lookup *lookup, struct run run)
+static struct area_patch ids_in(const struct lookup *lookup, struct lookup_run run)
 {
     return (struct area_patch){.at = lookup->ids + run.first,
                                .bytes = (size_t)run.count * sizeof *lookup->ids};
 }
 
 /* The part of `all`, which has all rows of the param of slice i, that these rows are */
-static struct area_patch rows_in(const struct rows_link *link, int i, float *all, struct run run)
+static struct area_patch rows_in(const struct rows_link *link, int i, float *all,
+                                 struct lookup_run run)
 {
     const int64_t width = link->area.slices[i].width;
     return (struct area_patch){.at = all + run.first * width,
@@ -373,7 +374,7 @@ static struct area_patch rows_in(const struct rows_link *link, int i, float *all
 
 /* How often those rows occurred; empty where the slice does not count. */
 static struct area_patch times_in(const struct rows_link *link, int i, const struct lookup *lookup,
-                                  struct run run)
+                                  struct lookup_run run)
 {
     const int64_t count = link->area.slices[i].counts ? run.count : 0;
     return (struct area_patch){.at = lookup->times + run.first,
@@ -390,7 +391,7 @@ static struct pushed pushed_of(struct rows *r, const struct rows_link *link, int
 {
     const struct rows_part *part = &link->parts[i];
     const struct lookup *lookup = &p->lookups[part->column];
-    const struct run run = pushed_run(part, lookup);
+    const struct lookup_run run = pushed_run(part, lookup);
     float *gradient = r->graph->params[part->param]->gradient;
     return (struct pushed){ids_in(lookup, run), times_in(link, i, lookup, run),
                            rows_in(link, i, gradient, run)};
@@ -406,7 +407,7 @@ static struct wanted wanted_of(struct rows *r, const struct rows_link *link, int
 {
     const struct rows_part *part = &link->parts[i];
     const struct lookup *lookup = &p->lookups[part->column];
-    const struct run run = run_of(part, lookup);
+    const struct lookup_run run = run_of(part, lookup);
     float *value = r->graph->params[part->param]->value;
     return (struct wanted){ids_in(lookup, run), rows_in(link, i, value, run)};
 }

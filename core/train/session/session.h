@@ -24,8 +24,8 @@
 #include "core/train/session/towers.h"
 #include "core/train/spec/spec.h"
 
-struct asked;  /* evaluation.c */
-struct bundle; /* core/train/checkpoint/bundle/bundle.h */
+struct asked_nodes; /* evaluation.c */
+struct bundle;      /* core/train/checkpoint/bundle/bundle.h */
 struct bundle_entry;
 struct grown;    /* core/train/checkpoint/grown.h */
 struct name_map; /* core/train/checkpoint/shard.h */
@@ -117,10 +117,10 @@ struct session_evaluation {
     struct replica replica;
     float **averages; /* [ps_count] blocks that it computes with; NULL: it uses the values of the
                          session */
-    struct prepared batch; /* prepared for the replica that evaluates */
-    double *metrics;       /* [metrics] results of the last evaluation */
-    float **curves;        /* [metrics] curves of the last evaluation */
-    struct asked *asked;   /* made by session_predict_rows; NULL: not used yet */
+    struct prepared batch;     /* prepared for the replica that evaluates */
+    double *metrics;           /* [metrics] results of the last evaluation */
+    float **curves;            /* [metrics] curves of the last evaluation */
+    struct asked_nodes *asked; /* made by session_predict_rows; NULL: not used yet */
 };
 
 /* What is fed to the plan of a step. */

@@ -297,14 +297,14 @@ struct strings features_names(const json_t *features, struct arena *arena)
 
 /* ---- comparing ---- */
 
-struct changes {
+struct feature_changes {
     char text[CHANGES_TEXT_MAX];
     size_t used;
     int count;
 };
 
-static void add_change(struct changes *c, const char *of, const char *what, const json_t *kept,
-                       const json_t *now)
+static void add_change(struct feature_changes *c, const char *of, const char *what,
+                       const json_t *kept, const json_t *now)
 {
     char was[VALUE_TEXT_MAX], is[VALUE_TEXT_MAX];
     if (c->count++ >= CHANGES_NAMED || c->used >= sizeof c->text) return;
@@ -321,7 +321,7 @@ static const json_t *meaning_of(const char *name, const json_t *kept)
     return word && strcmp(name, "positive") == 0 && strcmp(word, "1") == 0 ? json_null() : kept;
 }
 
-static void compare_members(struct changes *c, const char *of, const json_t *kept,
+static void compare_members(struct feature_changes *c, const char *of, const json_t *kept,
                             const json_t *now)
 {
     const char *name;
@@ -335,7 +335,7 @@ static void compare_members(struct changes *c, const char *of, const json_t *kep
 }
 
 /* Of one that is another kind of column nothing else need be told. */
-static void compare_columns(struct changes *c, const json_t *kept, const json_t *now)
+static void compare_columns(struct feature_changes *c, const json_t *kept, const json_t *now)
 {
     const char *name;
     json_t *column;
@@ -355,7 +355,7 @@ static void compare_columns(struct changes *c, const json_t *kept, const json_t 
 
 err features_compare(const struct spec *spec, const json_t *kept, const json_t *now)
 {
-    struct changes c = {0};
+    struct feature_changes c = {0};
     compare_members(&c, "", kept, now);
     compare_columns(&c, json_object_get(kept, "columns"), json_object_get(now, "columns"));
     compare_members(&c, "inputs of nodes", json_object_get(kept, "inputs"),

@@ -14,7 +14,7 @@
 
 enum { PATH_MAX_BYTES = 256, VALUE_MAX_BYTES = 80, DEPTH_MAX = 32 };
 
-struct changes {
+struct spec_changes {
     json_t *lines;
     int left_out;
     char path[PATH_MAX_BYTES];
@@ -30,7 +30,7 @@ static void value_of(const json_t *value, char ret[VALUE_MAX_BYTES])
     free(text);
 }
 
-static void add_line(struct changes *c, const json_t *before, const json_t *now)
+static void add_line(struct spec_changes *c, const json_t *before, const json_t *now)
 {
     char was[VALUE_MAX_BYTES], is[VALUE_MAX_BYTES], line[PATH_MAX_BYTES + 2 * VALUE_MAX_BYTES + 8];
     if (json_array_size(c->lines) >= LAST_SPEC_LINES_MAX) {
@@ -43,11 +43,11 @@ static void add_line(struct changes *c, const json_t *before, const json_t *now)
     json_array_append_new(c->lines, json_string(line));
 }
 
-static void compare(struct changes *c, const json_t *before, const json_t *now, int depth);
+static void compare(struct spec_changes *c, const json_t *before, const json_t *now, int depth);
 
 /* Of a key or an element: its path while it is compared. */
-static void compare_at(struct changes *c, const char *step, const json_t *before, const json_t *now,
-                       int depth)
+static void compare_at(struct spec_changes *c, const char *step, const json_t *before,
+                       const json_t *now, int depth)
 {
     const size_t used = c->used, room = sizeof c->path - used;
     const int wanted =
@@ -60,7 +60,8 @@ static void compare_at(struct changes *c, const char *step, const json_t *before
     c->path[used] = '\0';
 }
 
-static void compare_objects(struct changes *c, const json_t *before, const json_t *now, int depth)
+static void compare_objects(struct spec_changes *c, const json_t *before, const json_t *now,
+                            int depth)
 {
     const char *key;
     json_t *value;
@@ -70,7 +71,8 @@ static void compare_objects(struct changes *c, const json_t *before, const json_
         compare_at(c, key, NULL, value, depth);
 }
 
-static void compare_lists(struct changes *c, const json_t *before, const json_t *now, int depth)
+static void compare_lists(struct spec_changes *c, const json_t *before, const json_t *now,
+                          int depth)
 {
     char step[24];
     for (size_t i = 0; i < json_array_size(now); i++) {
@@ -86,7 +88,7 @@ static bool is_same(const json_t *a, const json_t *b)
     return json_equal(a, b) || (!a && json_is_null(b)) || (!b && json_is_null(a));
 }
 
-static void compare(struct changes *c, const json_t *before, const json_t *now, int depth)
+static void compare(struct spec_changes *c, const json_t *before, const json_t *now, int depth)
 {
     const bool are_objects = json_is_object(before) && json_is_object(now);
     const bool are_lists = json_is_array(before) && json_is_array(now) &&
@@ -103,7 +105,7 @@ static void compare(struct changes *c, const json_t *before, const json_t *now, 
 
 json_t *last_spec_changes(const json_t *before, const json_t *now)
 {
-    struct changes c = {.lines = json_array()};
+    struct spec_changes c = {.lines = json_array()};
     if (!c.lines) return NULL;
     compare(&c, before, now, 0);
     if (c.left_out) {

@@ -25,7 +25,7 @@ static err find_checkpoint(const char *folder, bool *ret)
     return e == ERR_IO ? e : OK;
 }
 
-struct kept {
+struct kept_measures {
     struct strings classes;
     struct objects columns;
     json_t *features; /* borrowed */
@@ -43,16 +43,17 @@ static const struct object standard_object = {"standard", "what a column is stan
                                               standard_fields, sizeof(struct standard)};
 
 static const struct field kept_fields[] = {
-    FIELD_OF("classes", STRINGS, struct kept, classes, .fallback = "[]",
+    FIELD_OF("classes", STRINGS, struct kept_measures, classes, .fallback = "[]",
              .help = "the words that labels are"),
-    FIELD_OF("columns", OBJECTS, struct kept, columns, .fallback = "[]", .object = &standard_object,
-             .help = "all that are standardized"),
-    FIELD_OF("features", JSON, struct kept, features, .fallback = "null", .help = "what they mean"),
+    FIELD_OF("columns", OBJECTS, struct kept_measures, columns, .fallback = "[]",
+             .object = &standard_object, .help = "all that are standardized"),
+    FIELD_OF("features", JSON, struct kept_measures, features, .fallback = "null",
+             .help = "what they mean"),
     {0},
 };
 
 static const struct object kept_object = {"measured", "what the training data say of themselves",
-                                          kept_fields, sizeof(struct kept)};
+                                          kept_fields, sizeof(struct kept_measures)};
 
 /* What is wanting, for a message. NULL: nothing is. */
 static const char *name_wanting(struct spec *spec)
@@ -72,7 +73,7 @@ static err find_kept(const char *path, bool *ret)
     return e == ERR_INPUT && errno == EACCES ? ERR_IO : e;
 }
 
-static err take_wanting(struct spec *spec, const struct kept *kept)
+static err take_wanting(struct spec *spec, const struct kept_measures *kept)
 {
     if (label_words_are_wanting(&spec->data)) {
         if (kept->classes.count == 0) return fail(ERR_INPUT, "classes: expected words");
@@ -83,7 +84,7 @@ static err take_wanting(struct spec *spec, const struct kept *kept)
 
 static err parse_kept(struct spec *spec, json_t *json)
 {
-    struct kept kept;
+    struct kept_measures kept;
     TRY(fields_parse(&kept_object, json, "", &spec->arena, &kept));
     spec->kept_features = json_incref(kept.features);
     spec->feature_names = features_names(kept.features, &spec->arena);

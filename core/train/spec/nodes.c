@@ -74,16 +74,16 @@ static const struct field repeat_fields[] = {
 const struct object repeat_object = {"repeat", "nodes that follow one another several times",
                                      repeat_fields, sizeof(struct repeat)};
 
-struct block {
+struct spec_block {
     struct strings parameters;
     json_t *nodes;
 };
 
 static const struct field block_fields[] = {
-    FIELD_OF("parameters", STRINGS, struct block, parameters, .fallback = "[]",
+    FIELD_OF("parameters", STRINGS, struct spec_block, parameters, .fallback = "[]",
              .help = "names of the values that a node using the block must give, beside name and "
                      "inputs: \"$filters\" in the block stands for its \"filters\""),
-    FIELD_OF("nodes", JSON, struct block, nodes,
+    FIELD_OF("nodes", JSON, struct spec_block, nodes,
              .help = "list of nodes, the last of which is the output; \"input\" among their inputs "
                      "names the block's input. They are called NAME/..."),
     {0},
@@ -91,7 +91,7 @@ static const struct field block_fields[] = {
 
 const struct object block_object = {"block",
                                     "nodes that {\"op\": BLOCK, \"name\": NAME, ...} stands for",
-                                    block_fields, sizeof(struct block)};
+                                    block_fields, sizeof(struct spec_block)};
 
 static const struct kind *node_at(int index)
 {
@@ -118,7 +118,7 @@ struct scope {
     json_t *taken;    /* names here that there are, or will be */
 };
 
-struct writer {
+struct spec_writer {
     const struct definitions *defined;
     json_t *blocks;
     json_t *columns; /* their names, as keys */
@@ -142,7 +142,7 @@ static const char *find_output(const struct scope *scope, const char *name)
 }
 
 /* As tf.layers counts: the op's name, or with _1, _2 ... where that is taken. */
-static const char *pick_name(struct writer *w, struct scope *scope, const char *op)
+static const char *pick_name(struct spec_writer *w, struct scope *scope, const char *op)
 {
     const char *name = op;
     for (int i = 1; json_object_get(scope->taken, name); i++)
@@ -151,7 +151,7 @@ static const char *pick_name(struct writer *w, struct scope *scope, const char *
     return name;
 }
 
-static const char *last_written(const struct writer *w)
+static const char *last_written(const struct spec_writer *w)
 {
     const size_t count = json_array_size(w->nodes);
     const json_t *last = count ? json_array_get(w->nodes, count - 1) : NULL;
@@ -159,7 +159,7 @@ static const char *last_written(const struct writer *w)
 }
 
 /* What the names of a node, or of those that it stands for, begin with; NULL: none is called so. */
-static const char *find_whole_name(const struct writer *w, const struct scope *scope,
+static const char *find_whole_name(const struct spec_writer *w, const struct scope *scope,
                                    const char *name)
 {
     while (scope && !json_object_get(scope->outputs, name)) scope = scope->outer;
@@ -189,7 +189,7 @@ static err add_matches(json_t *names, const char *pattern, bool are_keys, json_t
 }
 
 /* Of the nodes of a block, else of what is around it; in the model columns come first. */
-static err match(const struct writer *w, const struct scope *scope, const char *pattern,
+static err match(const struct spec_writer *w, const struct scope *scope, const char *pattern,
                  json_t *list)
 {
     const size_t before = json_array_size(list);
@@ -221,7 +221,8 @@ static json_t *input_at(const struct scope *scope, const char *name)
     return json_array_get(scope->input, index);
 }
 
-static err add_input(const struct writer *w, const struct scope *scope, json_t *input, json_t *list)
+static err add_input(const struct spec_writer *w, const struct scope *scope, json_t *input,
+                     json_t *list)
 {
     const char *name = json_string_value(input);
     const char *node = name ? find_output(scope, name) : NULL;
@@ -253,7 +254,7 @@ static void resolve_named(struct scope *scope, json_t *node)
         resolve_key(scope, node, op->named_inputs[k]);
 }
 
-static void resolve_weights(const struct writer *w, const struct scope *scope, json_t *node)
+static void resolve_weights(const struct spec_writer *w, const struct scope *scope, json_t *node)
 {
     const char *name = json_string_value(json_object_get(node, "weights_of"));
     const char *whole = name ? find_whole_name(w, scope, name) : NULL;
@@ -261,7 +262,7 @@ static void resolve_weights(const struct writer *w, const struct scope *scope, j
 }
 
 /* Names of the scope become those of nodes. */
-static err resolve_inputs(const struct writer *w, struct scope *scope, json_t *node,
+static err resolve_inputs(const struct spec_writer *w, struct scope *scope, json_t *node,
                           const struct spec_place *at)
 {
     json_t *inputs = json_object_get(node, "inputs"), *input;
@@ -293,8 +294,8 @@ static err resolve_inputs(const struct writer *w, struct scope *scope, json_t *n
 
 /* Whose weights the nodes use that a use stands for: what it says itself, or its like in the twin
  * of the scope. NULL: nobody's */
-static const char *twin_of(const struct writer *w, const struct scope *scope, const json_t *node,
-                           const char *name)
+static const char *twin_of(const struct spec_writer *w, const struct scope *scope,
+                           const json_t *node, const char *name)
 {
     const char *said = json_string_value(json_object_get(node, "weights_of"));
     if (said) return said;
@@ -302,7 +303,7 @@ static const char *twin_of(const struct writer *w, const struct scope *scope, co
 }
 
 /* Of a scope that a use opens */
-static const char *twin_prefix(const struct writer *w, const struct scope *scope,
+static const char *twin_prefix(const struct spec_writer *w, const struct scope *scope,
                                const json_t *node, const char *name)
 {
     const char *twin = twin_of(w, scope, node, name);
@@ -310,8 +311,8 @@ static const char *twin_prefix(const struct writer *w, const struct scope *scope
 }
 
 /* Takes the node. */
-static err write_node(struct writer *w, const struct scope *scope, json_t *node, const char *name,
-                      const struct spec_place *at)
+static err write_node(struct spec_writer *w, const struct scope *scope, json_t *node,
+                      const char *name, const struct spec_place *at)
 {
     const char *whole = arena_format(w->arena, "%s%s", scope->prefix, name);
     const char *twin = twin_of(w, scope, node, name);
@@ -328,7 +329,7 @@ static err write_node(struct writer *w, const struct scope *scope, json_t *node,
 }
 
 /* As the spec's table reads it, at the place where it is written. */
-static err check_node(struct writer *w, json_t *node, const struct spec_place *at,
+static err check_node(struct spec_writer *w, json_t *node, const struct spec_place *at,
                       struct node_spec *ret)
 {
     const struct field fields[] = {{.name = at->text,
@@ -345,15 +346,15 @@ static err check_node(struct writer *w, json_t *node, const struct spec_place *a
 }
 
 /* Takes the node; NULL: no memory for it. */
-static err write_after(struct writer *w, const struct scope *scope, json_t *node, const char *name,
-                       const struct spec_place *at)
+static err write_after(struct spec_writer *w, const struct scope *scope, json_t *node,
+                       const char *name, const struct spec_place *at)
 {
     return node ? write_node(w, scope, node, name, at) : no_memory();
 }
 
 /* The same of a node without variables, which the twin need not have. */
-static err write_plain(struct writer *w, const struct scope *scope, json_t *node, const char *name,
-                       const struct spec_place *at)
+static err write_plain(struct spec_writer *w, const struct scope *scope, json_t *node,
+                       const char *name, const struct spec_place *at)
 {
     struct scope own = *scope;
     own.twin = NULL;
@@ -361,7 +362,7 @@ static err write_plain(struct writer *w, const struct scope *scope, json_t *node
 }
 
 /* Several inputs are put side by side first, as TensorFlow's input_layer does. */
-static err write_concat(struct writer *w, const struct scope *scope, json_t **inputs,
+static err write_concat(struct spec_writer *w, const struct scope *scope, json_t **inputs,
                         const struct spec_place *at)
 {
     if (json_array_size(*inputs) < 2) return OK;
@@ -371,7 +372,7 @@ static err write_concat(struct writer *w, const struct scope *scope, json_t **in
 }
 
 /* A scope, where those of an mlp's nodes that have a twin use its weights */
-static struct scope scope_of_mlp(const struct writer *w, const struct scope *scope,
+static struct scope scope_of_mlp(const struct spec_writer *w, const struct scope *scope,
                                  const json_t *mlp, const char *name)
 {
     struct scope own = *scope;
@@ -381,7 +382,7 @@ static struct scope scope_of_mlp(const struct writer *w, const struct scope *sco
 }
 
 /* One layer, with what the mlp says of all of them */
-static err write_layer(struct writer *w, const struct scope *scope, const json_t *mlp,
+static err write_layer(struct spec_writer *w, const struct scope *scope, const json_t *mlp,
                        const struct mlp *of, int index, json_t *inputs, const struct spec_place *at)
 {
     json_t *node = json_deep_copy(mlp);
@@ -404,7 +405,7 @@ static err write_layer(struct writer *w, const struct scope *scope, const json_t
     return OK;
 }
 
-static err write_mlp(struct writer *w, struct scope *scope, const json_t *node,
+static err write_mlp(struct spec_writer *w, struct scope *scope, const json_t *node,
                      const struct mlp *mlp, const char *name, const struct spec_place *at)
 {
     json_t *inputs = json_object_get(node, "inputs");
@@ -437,7 +438,7 @@ static void use_table(json_t *node, const char *owner)
 }
 
 /* Where the embedding that a key names has several inputs, the table of the input at this place. */
-static err name_table(const struct writer *w, json_t *node, const char *key, size_t index,
+static err name_table(const struct spec_writer *w, json_t *node, const char *key, size_t index,
                       size_t count)
 {
     const char *name = json_string_value(json_object_get(node, key));
@@ -455,7 +456,7 @@ static err name_table(const struct writer *w, json_t *node, const char *key, siz
 }
 
 /* Of one input, and the place of it among `count` */
-static err write_embedding(struct writer *w, const struct scope *scope, json_t *node,
+static err write_embedding(struct spec_writer *w, const struct scope *scope, json_t *node,
                            const char *name, size_t index, size_t count,
                            const struct spec_place *at)
 {
@@ -467,7 +468,7 @@ static err write_embedding(struct writer *w, const struct scope *scope, json_t *
 }
 
 /* What is said of each of several, but for its input. NULL: no memory. */
-static json_t *embedding_of_each(const struct writer *w, const struct scope *scope,
+static json_t *embedding_of_each(const struct spec_writer *w, const struct scope *scope,
                                  const json_t *node, const char *name)
 {
     json_t *each = json_copy((json_t *)node);
@@ -478,7 +479,7 @@ static json_t *embedding_of_each(const struct writer *w, const struct scope *sco
     return each;
 }
 
-static err write_stack(struct writer *w, const struct scope *scope, json_t *list, bool shares,
+static err write_stack(struct spec_writer *w, const struct scope *scope, json_t *list, bool shares,
                        const char *name, const struct spec_place *at)
 {
     const char *whole = arena_format(w->arena, "%s%s", scope->prefix, name);
@@ -489,7 +490,7 @@ static err write_stack(struct writer *w, const struct scope *scope, json_t *list
 }
 
 /* One of each input, NAME/INPUT, and all of them one behind the other */
-static err write_embeddings(struct writer *w, struct scope *scope, const json_t *node,
+static err write_embeddings(struct spec_writer *w, struct scope *scope, const json_t *node,
                             const char *name, const struct spec_place *at)
 {
     json_t *inputs = json_object_get(node, "inputs"), *input, *list = json_array();
@@ -518,11 +519,11 @@ static err write_embeddings(struct writer *w, struct scope *scope, const json_t 
 
 /* ---- blocks ---- */
 
-static err expand_list(struct writer *w, struct scope *scope, json_t *nodes,
+static err expand_list(struct spec_writer *w, struct scope *scope, json_t *nodes,
                        const struct spec_place *at, int level);
 
 /* nodes: of this scope's own, which stand at `at`; an error names whom they were written for. */
-static err expand_inside(struct writer *w, struct scope *scope, json_t *nodes,
+static err expand_inside(struct spec_writer *w, struct scope *scope, json_t *nodes,
                          const struct spec_place *at, int level)
 {
     if (!json_is_array(nodes) || json_array_size(nodes) == 0)
@@ -539,14 +540,14 @@ static err expand_inside(struct writer *w, struct scope *scope, json_t *nodes,
 }
 
 /* What the block reads: its inputs, or what was written last. New reference. */
-static json_t *input_of(const struct writer *w, json_t *node, bool *ret_explicit)
+static json_t *input_of(const struct spec_writer *w, json_t *node, bool *ret_explicit)
 {
     json_t *inputs = json_object_get(node, "inputs");
     *ret_explicit = json_array_size(inputs) > 0;
     return *ret_explicit ? json_incref(inputs) : json_pack("[s]", last_written(w));
 }
 
-static err expand_repeat(struct writer *w, const struct scope *outer, json_t *node,
+static err expand_repeat(struct spec_writer *w, const struct scope *outer, json_t *node,
                          const char *name, const struct spec_place *at, int level)
 {
     struct repeat repeat;
@@ -575,7 +576,7 @@ static bool is_of_use(const char *key)
 }
 
 /* What a use says of the parameters, added to what is defined: all of them and nothing else. */
-static err add_arguments(json_t *node, const struct block *block, const char *op,
+static err add_arguments(json_t *node, const struct spec_block *block, const char *op,
                          const struct spec_place *at, json_t *defined)
 {
     const struct strings *parameters = &block->parameters;
@@ -597,8 +598,9 @@ static err add_arguments(json_t *node, const struct block *block, const char *op
     return OK;
 }
 
-static err expand_nodes_of(struct writer *w, struct scope *scope, const struct block *block,
-                           json_t *defined, const char *op, int level)
+static err expand_nodes_of(struct spec_writer *w, struct scope *scope,
+                           const struct spec_block *block, json_t *defined, const char *op,
+                           int level)
 {
     struct definitions definitions = {defined, w->defined->uses};
     const struct spec_place blocks = {"blocks"}, of = spec_place_member(&blocks, op),
@@ -612,11 +614,11 @@ static err expand_nodes_of(struct writer *w, struct scope *scope, const struct b
 }
 
 /* {"op": BLOCK, ...} */
-static err expand_block(struct writer *w, const struct scope *outer, json_t *node, const char *op,
-                        const char *name, const struct spec_place *at, int level)
+static err expand_block(struct spec_writer *w, const struct scope *outer, json_t *node,
+                        const char *op, const char *name, const struct spec_place *at, int level)
 {
     const struct spec_place blocks = {"blocks"}, place = spec_place_member(&blocks, op);
-    struct block block;
+    struct spec_block block;
     struct scope scope = {.outer = outer};
     TRY(fields_parse(&block_object, json_object_get(w->blocks, op), place.text, w->arena, &block));
     json_t *defined = w->defined->all ? json_copy((json_t *)w->defined->all) : json_object();
@@ -651,8 +653,8 @@ static err add_fields(json_t *node, const struct object *object, json_t *defined
     return OK;
 }
 
-static err expand_shipped_in(struct writer *w, struct scope *scope, const struct shipped *shipped,
-                             json_t *node, int level)
+static err expand_shipped_in(struct spec_writer *w, struct scope *scope,
+                             const struct shipped *shipped, json_t *node, int level)
 {
     int uses = 0;
     const struct spec_place place = {"nodes"};
@@ -668,7 +670,7 @@ static err expand_shipped_in(struct writer *w, struct scope *scope, const struct
     return e;
 }
 
-static err expand_shipped(struct writer *w, const struct scope *outer, json_t *node,
+static err expand_shipped(struct spec_writer *w, const struct scope *outer, json_t *node,
                           const struct shipped *shipped, const char *name,
                           const struct spec_place *at, int level)
 {
@@ -705,7 +707,7 @@ static const char *op_of(const json_t *node)
 }
 
 /* node: of its own. Its last one has its output. */
-static err expand_named(struct writer *w, struct scope *scope, json_t *node, const char *name,
+static err expand_named(struct spec_writer *w, struct scope *scope, json_t *node, const char *name,
                         const struct spec_place *at, int level)
 {
     const char *op = op_of(node);
@@ -729,7 +731,7 @@ static err expand_named(struct writer *w, struct scope *scope, json_t *node, con
     return write_node(w, scope, json_incref(node), name, at);
 }
 
-static err expand_node(struct writer *w, struct scope *scope, const json_t *written,
+static err expand_node(struct spec_writer *w, struct scope *scope, const json_t *written,
                        const struct spec_place *at, int level)
 {
     const char *op = op_of(written);
@@ -753,7 +755,7 @@ static err expand_node(struct writer *w, struct scope *scope, const json_t *writ
     return e ? fail_prefix(e, "%s", at->text) : OK;
 }
 
-static err expand_list(struct writer *w, struct scope *scope, json_t *nodes,
+static err expand_list(struct spec_writer *w, struct scope *scope, json_t *nodes,
                        const struct spec_place *at, int level)
 {
     json_t *node;
@@ -815,7 +817,7 @@ static json_t *names_of_columns(json_t *spec)
     return names;
 }
 
-static err expand_model(struct writer *w, json_t *spec, json_t *model)
+static err expand_model(struct spec_writer *w, json_t *spec, json_t *model)
 {
     struct scope scope = {.prefix = "", .within = "", .outputs = json_object()};
     scope.taken = json_copy(w->columns);
@@ -836,8 +838,8 @@ err nodes_expand(json_t *spec, const struct definitions *defined, json_t *blocks
     json_array_foreach(model, i, node) any = any || is_in_short(node, blocks);
     if (!any) return OK;
     struct arena arena = {0};
-    struct writer w = {defined,       blocks, names_of_columns(spec), json_array(), json_array(),
-                       json_object(), &arena};
+    struct spec_writer w = {
+        defined, blocks, names_of_columns(spec), json_array(), json_array(), json_object(), &arena};
     const err e =
         w.columns && w.nodes && w.places && w.several ? expand_model(&w, spec, model) : no_memory();
     if (!e) *ret_places = json_incref(w.places);

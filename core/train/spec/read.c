@@ -16,7 +16,7 @@
 
 enum { SPEC_BYTES_MAX = 16 << 20 };
 
-struct reader {
+struct spec_reader {
     FILE *file;
     size_t bytes; /* read so far */
     int error;    /* errno of a failed read */
@@ -27,7 +27,7 @@ struct reader {
 /* jansson's reading function: (size_t)-1 stops it. */
 static size_t read_some(void *buffer, size_t size, void *context)
 {
-    struct reader *reader = context;
+    struct spec_reader *reader = context;
     const size_t got = fread(buffer, 1, size, reader->file);
     if (got == 0 && ferror(reader->file)) {
         reader->error = errno;
@@ -102,7 +102,7 @@ static const char *hint_of(const char *text)
 }
 
 /* NULL: it is not packed, by what is known here. */
-static const char *packed_by(const struct reader *reader)
+static const char *packed_by(const struct spec_reader *reader)
 {
     static const struct {
         const char *head;
@@ -120,7 +120,7 @@ static const char *packed_by(const struct reader *reader)
     return NULL;
 }
 
-static err fail_read(const struct reader *reader, const json_error_t *error)
+static err fail_read(const struct spec_reader *reader, const json_error_t *error)
 {
     if (reader->error)
         return fail(reader->error == EISDIR ? ERR_INPUT : ERR_IO, "cannot be read: %s",
@@ -143,7 +143,7 @@ static err fail_read(const struct reader *reader, const json_error_t *error)
 
 static err read_file(FILE *file, json_t **ret)
 {
-    struct reader reader = {.file = file};
+    struct spec_reader reader = {.file = file};
     file_skip_mark(file);
     json_error_t error = {0};
     json_t *json = json_load_callback(read_some, &reader, JSON_REJECT_DUPLICATES, &error);

@@ -14,7 +14,7 @@
 #include "core/graph/op.h"
 #include "core/train/summary/event_file.h"
 
-enum event_field {
+enum {
     EVENT_WALL_TIME = 1,
     EVENT_STEP = 2,
     EVENT_FILE_VERSION = 3,
@@ -22,15 +22,15 @@ enum event_field {
     EVENT_SUMMARY = 5,
     EVENT_SESSION_LOG = 7,
 };
-enum summary_field { SUMMARY_VALUE = 1 };
-enum value_field {
+enum { SUMMARY_VALUE = 1 };
+enum {
     VALUE_TAG = 1,
     VALUE_SIMPLE = 2,
     VALUE_HISTOGRAM = 5,
     VALUE_TENSOR = 8,
     VALUE_METADATA = 9,
 };
-enum histogram_field {
+enum {
     HISTOGRAM_MINIMUM = 1,
     HISTOGRAM_MAXIMUM = 2,
     HISTOGRAM_COUNT = 3,
@@ -39,12 +39,12 @@ enum histogram_field {
     HISTOGRAM_PAIR_LIMITS = 6,
     HISTOGRAM_PAIR_COUNTS = 7,
 };
-enum tensor_field { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_STRINGS = 8 };
-enum shape_field { SHAPE_DIM = 2, DIM_SIZE = 1 };
-enum metadata_field { METADATA_PLUGIN = 1 };
-enum plugin_field { PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
-enum pr_curves_field { PR_CURVES_THRESHOLDS = 2 };
-enum session_field { SESSION_STATUS = 1, SESSION_PATH = 2 };
+enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_STRINGS = 8 };
+enum { SHAPE_DIM = 2, DIM_SIZE = 1 };
+enum { METADATA_PLUGIN = 1 };
+enum { PLUGIN_NAME = 1, PLUGIN_CONTENT = 2 };
+enum { PR_CURVES_THRESHOLDS = 2 };
+enum { SESSION_STATUS = 1, SESSION_PATH = 2 };
 
 enum {
     DTYPE_FLOAT = 1,

@@ -9,11 +9,11 @@
 
 #include "core/base/proto.h"
 
-enum graph_field { GRAPH_NODE = 1, GRAPH_VERSIONS = 4 };
-enum versions_field { VERSIONS_PRODUCER = 1 };
-enum node_field { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_DEVICE = 4, NODE_ATTR = 5 };
-enum map_field { MAP_KEY = 1, MAP_VALUE = 2 };
-enum value_field {
+enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4 };
+enum { VERSIONS_PRODUCER = 1 };
+enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_DEVICE = 4, NODE_ATTR = 5 };
+enum { MAP_KEY = 1, MAP_VALUE = 2 };
+enum {
     VALUE_LIST = 1,
     VALUE_STRING = 2,
     VALUE_INT = 3,
@@ -23,8 +23,8 @@ enum value_field {
     VALUE_SHAPE = 7,
 };
 /* of a list, numbered as the values themselves */
-enum shape_field { SHAPE_DIM = 2 };
-enum dim_field { DIM_SIZE = 1 };
+enum { SHAPE_DIM = 2 };
+enum { DIM_SIZE = 1 };
 
 enum {
     PRODUCER = 134,        /* TensorFlow 1.15: its ops are the ones that are written */

@@ -6,7 +6,7 @@
 #include "core/train/summary/graph_def_inside.h"
 
 /* What one optimizer has in the graph. */
-struct drawn {
+struct drawn_optimizer {
     const struct optimizer_spec *spec;
     const struct optimizer *optimizer;
     const char *type; /* "train/adam", of the second optimizer "train/adam_1" */
@@ -20,7 +20,7 @@ struct training {
     struct graph_maker *m;
     struct arena *arena;
     const struct optimizers *optimizers;
-    struct drawn drawn[OPTIMIZERS_MAX];
+    struct drawn_optimizer drawn[OPTIMIZERS_MAX];
     const char *scope; /* "train" */
     const char *global_step;
     const char **gradients; /* [layout->variable_count] as they are pushed */
@@ -35,7 +35,7 @@ static const char *numbered(const struct training *t, const char *name, int opti
 }
 
 /* NULL: no optimizer has it. */
-static struct drawn *drawn_of(struct training *t, int variable)
+static struct drawn_optimizer *drawn_of(struct training *t, int variable)
 {
     const struct variable *v = &t->m->layout->variables[variable];
     const int found = optimizers_find(t->optimizers, v->name, v->moving);
@@ -171,7 +171,7 @@ static void add_update(struct training *t, int index)
 {
     struct graph_nodes *nodes = &t->m->nodes;
     const struct slice *slice = &t->m->layout->slices[index];
-    const struct drawn *by = drawn_of(t, slice->variable);
+    const struct drawn_optimizer *by = drawn_of(t, slice->variable);
     if (!by) {
         add_move(t, index);
         return;
@@ -197,7 +197,7 @@ static void add_update(struct training *t, int index)
 static void add_count(struct training *t)
 {
     const int updates = t->m->layout->all_count;
-    const struct drawn *first = &t->drawn[0];
+    const struct drawn_optimizer *first = &t->drawn[0];
     const char **inputs = arena_array(t->arena, (size_t)updates + 1, sizeof *inputs);
     inputs[0] = t->global_step;
     memcpy(inputs + 1, t->updates, (size_t)updates * sizeof *inputs);
@@ -215,7 +215,7 @@ static void draw_optimizer(struct training *t, int i)
 {
     const struct optimizer_spec *spec = &t->optimizers->at[i];
     const struct optimizer *optimizer = optimizer_of(spec);
-    t->drawn[i] = (struct drawn){
+    t->drawn[i] = (struct drawn_optimizer){
         .spec = spec,
         .optimizer = optimizer,
         .type = numbered(t, optimizer->object.name, i),

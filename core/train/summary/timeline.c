@@ -42,49 +42,49 @@ static const struct {
 };
 
 /* A stretch of the chief's clock. */
-struct stretch {
+struct clock_stretch {
     int64_t begin_ns, end_ns;
 };
 
-static struct stretch stretch_of(const struct timeline_part *part, const struct span *span)
+static struct clock_stretch stretch_of(const struct timeline_part *part, const struct span *span)
 {
-    return (struct stretch){(int64_t)span->begin_ns + part->shift_ns,
-                            (int64_t)span->end_ns + part->shift_ns};
+    return (struct clock_stretch){(int64_t)span->begin_ns + part->shift_ns,
+                                  (int64_t)span->end_ns + part->shift_ns};
 }
 
 /* ---- what is shown ---- */
 
 /* What the steps of workers take, and how far their clocks may put its ends wrong. */
-struct window {
-    struct stretch steps, widest;
+struct clock_window {
+    struct clock_stretch steps, widest;
 };
 
-static void widen(struct stretch *window, const struct stretch *s, int64_t error_ns)
+static void widen(struct clock_stretch *window, const struct clock_stretch *s, int64_t error_ns)
 {
     if (s->begin_ns - error_ns < window->begin_ns) window->begin_ns = s->begin_ns - error_ns;
     if (s->end_ns + error_ns > window->end_ns) window->end_ns = s->end_ns + error_ns;
 }
 
 /* From the first step of any worker to the last end of one. */
-static struct window window_of(const struct timeline *t)
+static struct clock_window window_of(const struct timeline *t)
 {
-    const struct stretch none = {INT64_MAX, INT64_MIN};
-    struct window window = {none, none};
+    const struct clock_stretch none = {INT64_MAX, INT64_MIN};
+    struct clock_window window = {none, none};
     for (int i = 0; i < t->part_count; i++) {
         const struct timeline_part *part = &t->parts[i];
         for (int k = 0; !part->missing && k < part->span_count; k++) {
             if (part->spans[k].kind != SPAN_STEP) continue;
-            const struct stretch s = stretch_of(part, &part->spans[k]);
+            const struct clock_stretch s = stretch_of(part, &part->spans[k]);
             widen(&window.steps, &s, 0);
             widen(&window.widest, &s, (int64_t)part->error_ns);
         }
     }
-    return window.steps.begin_ns <= window.steps.end_ns ? window : (struct window){0};
+    return window.steps.begin_ns <= window.steps.end_ns ? window : (struct clock_window){0};
 }
 
 /* A ps hears late that the last step is over, and records until then. */
-static bool is_shown(const struct window *window, const struct timeline_part *part,
-                     const struct stretch *s)
+static bool is_shown(const struct clock_window *window, const struct timeline_part *part,
+                     const struct clock_stretch *s)
 {
     const int64_t error_ns = (int64_t)part->error_ns;
     return s->begin_ns >= window->widest.begin_ns - error_ns &&
@@ -223,7 +223,7 @@ static void put_arguments(FILE *f, const struct timeline *t, const struct timeli
     putc('}', f);
 }
 
-static void put_span(struct events_file *e, int process, const struct stretch *s,
+static void put_span(struct events_file *e, int process, const struct clock_stretch *s,
                      const struct span *span)
 {
     const struct timeline_part *part = &e->timeline->parts[process - 1];
@@ -240,12 +240,12 @@ static void put_span(struct events_file *e, int process, const struct stretch *s
 }
 
 /* Zero of the file is where the first step begins. */
-static void put_part(struct events_file *e, int index, const struct window *window)
+static void put_part(struct events_file *e, int index, const struct clock_window *window)
 {
     const struct timeline_part *part = &e->timeline->parts[index];
     put_row_names(e, part, index + 1);
     for (int k = 0; k < part->span_count; k++) {
-        struct stretch s = stretch_of(part, &part->spans[k]);
+        struct clock_stretch s = stretch_of(part, &part->spans[k]);
         if (!is_shown(window, part, &s)) continue;
         s.begin_ns -= window->steps.begin_ns;
         s.end_ns -= window->steps.begin_ns;
@@ -288,7 +288,7 @@ static void put_missing(FILE *f, const struct timeline *t)
 
 static void put_timeline(FILE *f, const struct timeline *t)
 {
-    const struct window window = window_of(t);
+    const struct clock_window window = window_of(t);
     struct events_file events = {.file = f, .timeline = t};
     fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", f);
     for (int i = 0; i < t->part_count; i++)

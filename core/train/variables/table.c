@@ -296,21 +296,23 @@ static void grow_pages(struct table *t)
 
 /* ---- rows of a message ---- */
 
-struct reading {
+struct table_reading {
     struct table *table;
     const int64_t *rows;
     float *ret; /* NULL: rows are only made */
 };
 
 /* Always inlined: the compiler takes them for functions without effect, and drops calls of them. */
-static inline __attribute__((always_inline)) void fetch_bits(const struct reading *r, int64_t i)
+static inline __attribute__((always_inline)) void fetch_bits(const struct table_reading *r,
+                                                             int64_t i)
 {
     const struct table *t = r->table;
     const int64_t word = (r->rows[i] - t->is.start) / WORD_ROWS;
     if (!has_bit(t->full, word)) __builtin_prefetch(&t->bits[word]);
 }
 
-static inline __attribute__((always_inline)) void fetch_row(const struct reading *r, int64_t i)
+static inline __attribute__((always_inline)) void fetch_row(const struct table_reading *r,
+                                                            int64_t i)
 {
     const struct table *t = r->table;
     const float *row = t->arrays[0] + (r->rows[i] - t->is.start) * t->width;
@@ -320,7 +322,7 @@ static inline __attribute__((always_inline)) void fetch_row(const struct reading
 
 static void read_rows(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct reading *r = arguments;
+    const struct table_reading *r = arguments;
     struct table *t = r->table;
     const size_t bytes = row_bytes(t, 1);
     for (int64_t i = begin; i < end; i++) {
@@ -334,7 +336,7 @@ static void read_rows(const void *arguments, int64_t begin, int64_t end)
 
 static void make_stretch(const void *arguments, int64_t begin, int64_t end)
 {
-    const struct reading *r = arguments;
+    const struct table_reading *r = arguments;
     for (int64_t row = begin; row < end; row++)
         if (!is_made(r->table, row)) make_row(r->table, row, -1);
 }
@@ -428,7 +430,7 @@ void table_save_end(struct table *t)
 
 void table_gather(struct table *t, const int64_t *rows, int64_t count, float *ret)
 {
-    const struct reading reading = {t, rows, ret};
+    const struct table_reading reading = {t, rows, ret};
     if (t->growing) {
         growing_gather(t->growing, rows, count, ret);
         return;
@@ -519,6 +521,23 @@ void table_changes_free(struct table_changes *c)
     *c = (struct table_changes){0};
 }
 
+static int compare_changed(const void *a, const void *b)
+{
+    const struct changed_row *x = a, *y = b;
+    return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->at > y->at) - (x->at < y->at);
+}
+
+err table_changes_in_order(const struct table_changes *c, bool by_key, struct changed_row **ret)
+{
+    struct changed_row *rows = malloc((size_t)c->count * sizeof *rows + 1);
+    if (!rows) return fail(ERR_MEMORY, "no memory for %lld changed rows", (long long)c->count);
+    for (int64_t i = 0; i < c->count; i++)
+        rows[i] = (struct changed_row){by_key ? key_of_id(c->ids[i]) : c->ids[i], i};
+    qsort(rows, (size_t)c->count, sizeof *rows, compare_changed);
+    *ret = rows;
+    return OK;
+}
+
 static err check_finite(const struct table *t, const int64_t *rows, int64_t count,
                         const float *gradients)
 {
@@ -566,7 +585,7 @@ err table_apply(struct table *t, const int64_t *rows, int64_t count, const float
 {
     const struct kernels *kernels = t->device->kernels;
     const struct optimizer *optimizer = t->by.optimizer;
-    const struct reading reading = {.table = t, .rows = rows};
+    const struct table_reading reading = {.table = t, .rows = rows};
     _Alignas(max_align_t) unsigned char constants[CONSTANTS_BYTES_MAX];
     TRY(check_finite(t, rows, count, gradients));
     if (!optimizer) return OK;

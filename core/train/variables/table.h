@@ -109,6 +109,12 @@ struct table_changes {
 };
 err table_take_changes(struct table *, struct table_changes *ret);
 void table_changes_free(struct table_changes *); /* a zeroed one is fine */
+/* Changed rows in ascending order of ids (of a table that grows: of keys); of those with one id,
+ * the later change last. To be freed. */
+struct changed_row {
+    int64_t id, at; /* at: its index in the changes */
+};
+err table_changes_in_order(const struct table_changes *, bool by_key, struct changed_row **ret);
 
 int64_t table_made(const struct table *);  /* rows */
 int64_t table_bytes(const struct table *); /* bytes of their values and slots, with their index */

@@ -57,11 +57,11 @@ ON_GPU struct spot spot_of(int n, const struct divisor &width, const struct divi
 }
 
 /* A cell of the kernel, as far from where a window begins, and a channel */
-struct cell {
+struct kernel_cell {
     int y, x, channel;
 };
 
-ON_GPU struct cell cell_of(const struct geometry &g, int n, const struct divisor &channels)
+ON_GPU struct kernel_cell cell_of(const struct geometry &g, int n, const struct divisor &channels)
 {
     const int index = quotient(channels, n), ky = quotient(g.kernel_x, index);
     const int kx = index - ky * (int)g.kernel_x.by;
@@ -99,7 +99,7 @@ template <bool IS_ALONG_TERMS> struct windows {
     /* n: as kernels lie in memory without the last axis */
     __device__ struct reach cell(int n) const
     {
-        const struct cell c = cell_of(g, n, g.in_channels);
+        const struct kernel_cell c = cell_of(g, n, g.in_channels);
         return {c.y * g.in_x.by + c.x, c.y, c.x, c.channel};
     }
 
@@ -130,7 +130,7 @@ template <bool IS_ALONG_TERMS> struct windows {
 struct outputs_above {
     enum { ALONG_TERMS = 1 };
     typedef struct spot Place; /* a pixel, from the corner of the padding */
-    typedef struct cell Term;
+    typedef struct kernel_cell Term;
     struct geometry g;
     const float *dy;
     int pixels, cell_count;
@@ -144,7 +144,7 @@ struct outputs_above {
 
     __device__ Term term(int k) const
     {
-        struct cell cell = cell_of(g, k, g.out_channels);
+        struct kernel_cell cell = cell_of(g, k, g.out_channels);
         cell.y = k < cell_count ? cell.y : -NOWHERE;
         return cell;
     }

@@ -30,13 +30,13 @@ enum { HDFS_TOKEN_BYTES = 4096, HDFS_TOKEN_FILE_BYTES_MAX = 64 << 10 };
 
 static const char begin[] = "HDTS";
 
-struct rest {
+struct unread_bytes {
     const uint8_t *at;
     size_t bytes;
     bool is_broken;
 };
 
-static uint8_t take_byte(struct rest *r)
+static uint8_t take_byte(struct unread_bytes *r)
 {
     r->is_broken |= r->bytes == 0;
     if (r->is_broken) return 0;
@@ -46,7 +46,7 @@ static uint8_t take_byte(struct rest *r)
 
 /* A number of Hadoop's of one byte, or behind one of up to four that says how many there are; a
  * negative one breaks the file. */
-static size_t take_number(struct rest *r)
+static size_t take_number(struct unread_bytes *r)
 {
     const int first = (int8_t)take_byte(r);
     if (first >= 0) return (size_t)first;
@@ -57,18 +57,18 @@ static size_t take_number(struct rest *r)
     return number;
 }
 
-static struct rest take_bytes(struct rest *r)
+static struct unread_bytes take_bytes(struct unread_bytes *r)
 {
     const size_t bytes = take_number(r);
     r->is_broken |= bytes > r->bytes;
-    if (r->is_broken) return (struct rest){.is_broken = true};
-    const struct rest taken = {.at = r->at, .bytes = bytes};
+    if (r->is_broken) return (struct unread_bytes){.is_broken = true};
+    const struct unread_bytes taken = {.at = r->at, .bytes = bytes};
     r->at += bytes;
     r->bytes -= bytes;
     return taken;
 }
 
-static bool is_kind(struct rest kind)
+static bool is_kind(struct unread_bytes kind)
 {
     static const char *const kinds[] = {"HDFS_DELEGATION_TOKEN", "WEBHDFS delegation",
                                         "SWEBHDFS delegation"};
@@ -79,7 +79,7 @@ static bool is_kind(struct rest kind)
 }
 
 /* NULL: there is none. */
-static const char *find_token(struct arena *arena, struct rest *r)
+static const char *find_token(struct arena *arena, struct unread_bytes *r)
 {
     const size_t count = take_number(r);
     for (size_t i = 0; i < count && !r->is_broken; i++) {
@@ -87,7 +87,7 @@ static const char *find_token(struct arena *arena, struct rest *r)
         const uint8_t *token = r->at;
         (void)take_bytes(r);
         (void)take_bytes(r);
-        const struct rest kind = take_bytes(r);
+        const struct unread_bytes kind = take_bytes(r);
         (void)take_bytes(r);
         if (!r->is_broken && is_kind(kind))
             return web_encode(arena, token, (size_t)(r->at - token));
@@ -99,7 +99,7 @@ static err read_tokens(struct arena *arena, const char *path, const uint8_t *byt
                        const char **ret)
 {
     const size_t head = strlen(begin) + 1;
-    struct rest rest = {.at = bytes + head, .bytes = count - head};
+    struct unread_bytes rest = {.at = bytes + head, .bytes = count - head};
     if (count < head || memcmp(bytes, begin, head - 1) != 0)
         return fail(ERR_INPUT, "HADOOP_TOKEN_FILE_LOCATION=%s: is no file of Hadoop's tokens",
                     path);

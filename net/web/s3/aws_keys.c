@@ -11,16 +11,16 @@
 
 enum { LINE_BYTES = AWS_TOKEN_BYTES + 64, PATH_BYTES = 4096, LINES_MAX = 1 << 16 };
 
-struct setting {
+struct file_setting {
     const char *name; /* in a file */
     char *to;
     size_t size;
 };
 
 /* What is found first counts. */
-static void keep(const struct setting *settings, const char *name, const char *value)
+static void keep(const struct file_setting *settings, const char *name, const char *value)
 {
-    for (const struct setting *s = settings; s->name; s++)
+    for (const struct file_setting *s = settings; s->name; s++)
         if (strcmp(s->name, name) == 0 && !s->to[0]) snprintf(s->to, s->size, "%s", value);
 }
 
@@ -42,7 +42,7 @@ static bool is_profile(char *line, const char *profile)
 }
 
 /* Whether the file has the profile. Lines that begin with blanks are settings below settings. */
-static bool read_file(const char *path, const char *profile, const struct setting *settings)
+static bool read_file(const char *path, const char *profile, const struct file_setting *settings)
 {
     char line[LINE_BYTES];
     bool is_inside = false, is_found = false;
@@ -63,7 +63,7 @@ static bool read_file(const char *path, const char *profile, const struct settin
 }
 
 static bool read_below_home(const char *variable, const char *name, const char *profile,
-                            const struct setting *settings)
+                            const struct file_setting *settings)
 {
     char path[PATH_BYTES];
     const char *given = getenv(variable), *home = getenv("HOME");
@@ -108,7 +108,7 @@ err aws_keys_find(struct aws_keys *ret)
     const bool has_keys = k.id[0] || k.secret[0]; /* then a token is theirs, and else a file's */
     if (has_keys) take("AWS_SESSION_TOKEN", k.token, sizeof k.token);
     const bool is_of_pod = !has_keys && aws_role_is_of_pod();
-    const struct setting settings[] = {
+    const struct file_setting settings[] = {
         {"region", k.region, sizeof k.region},
         {"endpoint_url", k.endpoint, sizeof k.endpoint},
         {has_keys || is_of_pod ? NULL : "aws_access_key_id", k.id,

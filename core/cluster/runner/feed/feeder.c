@@ -28,7 +28,7 @@ struct caller {
 };
 
 /* What one worker is given */
-struct share {
+struct worker_share {
     struct session_share read;
     struct caller *caller; /* NULL: it is not there */
     uint64_t incarnation;  /* of that caller */
@@ -48,8 +48,8 @@ struct feeder {
     pthread_t thread;
     bool is_running;
     atomic_bool is_stopping;
-    struct share *shares; /* [workers]; the chief's own is empty */
-    bool is_handed_out;   /* they have none: each asks for what it was given */
+    struct worker_share *shares; /* [workers]; the chief's own is empty */
+    bool is_handed_out;          /* they have none: each asks for what it was given */
     struct feed_layout layout;
     char *description;
     struct caller *callers; /* the newest first */
@@ -144,7 +144,7 @@ static err check_greeting(const struct feeder *f, const struct message *m, struc
 
 /* The same life of a worker on a new link may have lost the first; another life must wait until
  * that one is gone. */
-static err make_room(struct share *share, const struct greeting *g)
+static err make_room(struct worker_share *share, const struct greeting *g)
 {
     if (!share->caller) return OK;
     if (share->incarnation != g->incarnation)
@@ -161,9 +161,10 @@ static err greet(struct caller *caller, const struct message *m)
     struct greeting g;
     TRY(greeting_check_right(caller->link, RIGHT_TO_TAKE_PART));
     TRY(check_greeting(f, m, &g));
-    struct share *share = &f->shares[g.task];
+    struct worker_share *share = &f->shares[g.task];
     TRY(make_room(share, &g));
-    *share = (struct share){.read = share->read, .caller = caller, .incarnation = g.incarnation};
+    *share =
+        (struct worker_share){.read = share->read, .caller = caller, .incarnation = g.incarnation};
     caller->worker = g.task;
     f->strangers--;
     link_set_guest(caller->link, false);
@@ -194,7 +195,7 @@ static err take_plan(struct batch_source *source, const struct message *m, bool 
 static err take_request(struct caller *caller, const struct message *m)
 {
     const bool is_handed_out = caller->feeder->is_handed_out;
-    struct share *share = &caller->feeder->shares[caller->worker];
+    struct worker_share *share = &caller->feeder->shares[caller->worker];
     struct batch_source *source = share->read.source;
     char breach[MESSAGE_BREACH_MAX];
     if (m->type != MESSAGE_FEED || message_fault(m, FROM_WORKER) || m->feed.request_id == 0)
@@ -271,7 +272,7 @@ static uint32_t gather(struct feeder *f, const struct batch *batch, size_t first
     return (uint32_t)(end - first);
 }
 
-static err send_part(struct feeder *f, struct share *share)
+static err send_part(struct feeder *f, struct worker_share *share)
 {
     const struct message m = {
         .type = MESSAGE_BATCH,
@@ -289,7 +290,7 @@ static err send_part(struct feeder *f, struct share *share)
 }
 
 /* false: it is not read yet. */
-static err take_batch(struct share *share, bool *ret_is_there)
+static err take_batch(struct worker_share *share, bool *ret_is_there)
 {
     struct batch_source *source = share->read.source;
     *ret_is_there = source->calls->ready(source) != 0;
@@ -301,7 +302,7 @@ static err take_batch(struct share *share, bool *ret_is_there)
 }
 
 /* As much as its link takes. */
-static err feed(struct feeder *f, struct share *share, bool *ret_waits)
+static err feed(struct feeder *f, struct worker_share *share, bool *ret_waits)
 {
     while (share->next < share->end) { /* ends: the link fills */
         bool is_there = true;
@@ -321,7 +322,7 @@ static bool feed_all(struct feeder *f)
 {
     bool waits = false;
     for (int i = 0; i < f->me.peer_count; i++) {
-        struct share *share = &f->shares[i];
+        struct worker_share *share = &f->shares[i];
         if (!share->caller) continue;
         const err e = feed(f, share, &waits);
         if (e && e != ERR_PEER) refuse(share->caller, e);

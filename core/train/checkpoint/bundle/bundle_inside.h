@@ -26,7 +26,7 @@ err index_save(const struct index *, const char *path, const char *beside, struc
 /* Elements that stand together in a data file. */
 struct stored {
     struct bundle_box box; /* in the tensor */
-    const struct record *record;
+    const struct index_record *record;
 };
 
 /* Files of this host that rows are picked from stay open: each batch picks a few. */
@@ -52,7 +52,7 @@ struct stored_list {
 struct stored_list bundle_stored(const struct bundle *, const struct bundle_entry *);
 
 /* The data file of a record; ret_path is freed by the caller. */
-err bundle_open_data(const struct bundle *, const struct record *, struct file_reader *ret,
+err bundle_open_data(const struct bundle *, const struct index_record *, struct file_reader *ret,
                      char **ret_path);
 err bundle_crc_differs(const char *path); /* ERR_INPUT that says so */
 

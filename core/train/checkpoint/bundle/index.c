@@ -25,17 +25,17 @@ void index_drop(struct index *index)
     *index = (struct index){0};
 }
 
-const char *index_key(const struct index *index, const struct record *r)
+const char *index_key(const struct index *index, const struct index_record *r)
 {
     return (const char *)index->keys.at + r->key;
 }
 
-bool index_is_slice(const struct index *index, const struct record *r)
+bool index_is_slice(const struct index *index, const struct index_record *r)
 {
     return index_key(index, r)[0] == '\0';
 }
 
-const char *index_key_text(const struct index *index, const struct record *r,
+const char *index_key_text(const struct index *index, const struct index_record *r,
                            char ret[KEY_TEXT_MAX])
 {
     const bool is_slice = index_is_slice(index, r);
@@ -64,18 +64,18 @@ static err make_room(struct index *index)
     if (index->room >= RECORDS_MAX)
         return fail(ERR_INPUT, "more than %d tensors and slices of tensors", (int)RECORDS_MAX);
     const int room = index->room ? index->room * 2 : RECORDS_ROOM_MIN;
-    struct record *records = reallocarray(index->records, (size_t)room, sizeof *records);
+    struct index_record *records = reallocarray(index->records, (size_t)room, sizeof *records);
     if (!records) return no_memory();
     index->records = records;
     index->room = room;
     return OK;
 }
 
-err index_add(struct index *index, struct view key, const struct record *record,
+err index_add(struct index *index, struct view key, const struct index_record *record,
               const struct bundle_box *slices)
 {
     TRY(make_room(index));
-    struct record r = *record;
+    struct index_record r = *record;
     r.key = index->keys.used;
     r.key_bytes = view_bytes(key);
     r.order = index->count;
@@ -101,7 +101,7 @@ void index_slice_key(struct buffer *b, const char *name, int rank, const struct 
 }
 
 /* Valid until the next record is added: keys move when they grow. */
-static struct view key_of(const struct index *index, const struct record *r)
+static struct view key_of(const struct index *index, const struct index_record *r)
 {
     const uint8_t *at = index->keys.at + r->key;
     return (struct view){at, at + r->key_bytes};
@@ -114,7 +114,7 @@ static int compare(struct view a, struct view b)
     return order ? order : (view_bytes(a) > view_bytes(b)) - (view_bytes(a) < view_bytes(b));
 }
 
-const struct record *index_find(const struct index *index, struct view key)
+const struct index_record *index_find(const struct index *index, struct view key)
 {
     int low = 0, high = index->count;
     while (low < high) {
@@ -132,19 +132,20 @@ const struct record *index_find(const struct index *index, struct view key)
 /* The order of arrival decides between equal keys, so that slices are listed as they came. */
 static int compare_records(const void *a, const void *b, void *index)
 {
-    const struct record *x = a, *y = b;
+    const struct index_record *x = a, *y = b;
     const int order = compare(key_of(index, x), key_of(index, y));
     return order ? order : x->order - y->order;
 }
 
-static bool has_same_shape(const struct record *a, const struct record *b)
+static bool has_same_shape(const struct index_record *a, const struct index_record *b)
 {
     return a->shape.rank == b->shape.rank &&
            memcmp(a->shape.dim, b->shape.dim, (size_t)a->shape.rank * sizeof *a->shape.dim) == 0;
 }
 
 /* For two records of one key: ERR_INPUT unless both are slices of one tensor. */
-static err check_same(const struct index *index, const struct record *a, const struct record *b)
+static err check_same(const struct index *index, const struct index_record *a,
+                      const struct index_record *b)
 {
     char text[KEY_TEXT_MAX];
     index_key_text(index, a, text);
@@ -161,8 +162,8 @@ static err fold(struct index *index, struct bundle_box *slices)
     int count = 0;
     size_t slice_count = 0;
     for (int i = 0; i < index->count; i++) {
-        struct record *r = &index->records[i];
-        struct record *last = count > 0 ? &index->records[count - 1] : NULL;
+        struct index_record *r = &index->records[i];
+        struct index_record *last = count > 0 ? &index->records[count - 1] : NULL;
         const bool is_same = last && compare(key_of(index, last), key_of(index, r)) == 0;
         if (is_same) TRY(check_same(index, last, r));
         if (r->slice_count > 0)
@@ -206,7 +207,7 @@ err index_write(const struct index *index, struct buffer *ret)
     index_put_header(&value, index->shards);
     sorted_add(&table, &(struct sorted_item){{nothing, nothing}, buffer_view(&value)});
     for (int i = 0; i < index->count; i++) {
-        const struct record *r = &index->records[i];
+        const struct index_record *r = &index->records[i];
         value.used = 0;
         index_put_record(&value, index, r);
         sorted_add(&table, &(struct sorted_item){key_of(index, r), buffer_view(&value)});
@@ -245,7 +246,7 @@ static err check_key(const struct index *index, struct view key)
 
 static err read_record(const struct sorted_item *item, struct index *index)
 {
-    struct record r;
+    struct index_record r;
     if (item->key.at == item->key.end) return fail(ERR_INPUT, "an entry without a name");
     TRY(check_key(index, item->key));
     const err e = index_get_record(item->value, index, &r);

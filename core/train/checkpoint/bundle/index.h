@@ -13,7 +13,7 @@
 enum { LENGTH_WHOLE = -1 };
 
 /* TensorFlow's BundleEntryProto. */
-struct record {
+struct index_record {
     size_t key, key_bytes; /* offset in the index' keys, where a zero byte follows */
     int order;             /* number in the order of arrival */
     int dtype, shard;
@@ -26,7 +26,7 @@ struct record {
 
 struct index {
     struct buffer keys;
-    struct record *records;
+    struct index_record *records;
     int count, room;
     struct bundle_box *slices; /* as stored: LENGTH_WHOLE is possible */
     size_t slice_count, slice_room;
@@ -34,18 +34,20 @@ struct index {
 };
 
 void index_drop(struct index *);
-const char *index_key(const struct index *, const struct record *);
-bool index_is_slice(const struct index *, const struct record *);
+const char *index_key(const struct index *, const struct index_record *);
+bool index_is_slice(const struct index *, const struct index_record *);
 /* The name of the tensor that the key belongs to, cut to what a message holds. */
 enum { KEY_TEXT_MAX = 256 };
-const char *index_key_text(const struct index *, const struct record *, char ret[KEY_TEXT_MAX]);
+const char *index_key_text(const struct index *, const struct index_record *,
+                           char ret[KEY_TEXT_MAX]);
 
 /* Copies key and record; slices are given apart. */
-err index_add(struct index *, struct view key, const struct record *, const struct bundle_box *);
+err index_add(struct index *, struct view key, const struct index_record *,
+              const struct bundle_box *);
 /* The key of a slice as stored. */
 void index_slice_key(struct buffer *, const char *name, int rank, const struct bundle_box *);
 /* Finds a record of a sorted index; NULL: there is none. */
-const struct record *index_find(const struct index *, struct view key);
+const struct index_record *index_find(const struct index *, struct view key);
 
 /* Sorts; records of one name that come several times are joined where all are slices of one tensor,
  * else ERR_INPUT. `where` begins the message. */
@@ -58,11 +60,11 @@ err index_read(const char *path, struct index *ret);
 /* ---- messages.c ---- */
 
 void index_put_header(struct buffer *, int shards);
-void index_put_record(struct buffer *, const struct index *, const struct record *);
+void index_put_record(struct buffer *, const struct index *, const struct index_record *);
 /* ERR_INPUT without the name of the file. */
 err index_get_header(struct view, int *ret_shards);
 /* Slices are appended to those of the index. */
-err index_get_record(struct view, struct index *, struct record *ret);
+err index_get_record(struct view, struct index *, struct index_record *ret);
 err index_add_slice(struct index *, const struct bundle_box *);
 
 #endif

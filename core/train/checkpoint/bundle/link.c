@@ -126,7 +126,7 @@ static err add_records(const struct index *from, bool (*is_wanted)(const char *n
 {
     to->shards = from->shards;
     for (int i = 0; i < from->count; i++) {
-        const struct record *r = &from->records[i];
+        const struct index_record *r = &from->records[i];
         const uint8_t *key = (const uint8_t *)index_key(from, r);
         const struct bundle_box *slices = r->slice_count ? from->slices + r->first_slice : NULL;
         if (is_wanted && !index_is_slice(from, r) && !is_wanted((const char *)key)) continue;

@@ -17,7 +17,7 @@
 #include "core/base/log.h"
 
 /* A data file and what it will be called. */
-struct move {
+struct file_move {
     char *from, *to;
     struct file_id id; /* of a file on this host, once it has that name */
 };
@@ -29,7 +29,7 @@ struct merge {
     const char *prefix;
     char *index_path;
     struct index index;
-    struct move *moves;
+    struct file_move *moves;
     int move_count;
 };
 
@@ -56,13 +56,13 @@ static err check_shard(const struct merge *m, const char *index_path)
 
 static err add_moves(struct merge *m, const char *shard, int files)
 {
-    struct move *moves =
+    struct file_move *moves =
         reallocarray(m->moves, (size_t)m->move_count + (size_t)files, sizeof *moves);
     if (!moves) return fail(ERR_MEMORY, "no memory to join checkpoints");
     m->moves = moves;
     for (int i = 0; i < files; i++) {
-        struct move *move = &m->moves[m->move_count++];
-        *move = (struct move){0};
+        struct file_move *move = &m->moves[m->move_count++];
+        *move = (struct file_move){0};
         TRY(bundle_data_path(shard, i, files, &move->from));
     }
     return OK;
@@ -73,7 +73,7 @@ static err add_records(struct index *to, const struct index *from)
 {
     for (int i = 0; i < from->count; i++) {
         const uint8_t *key = (const uint8_t *)index_key(from, &from->records[i]);
-        struct record r = from->records[i];
+        struct index_record r = from->records[i];
         r.shard += to->shards;
         const struct bundle_box *slices = r.slice_count ? from->slices + r.first_slice : NULL;
         TRY(index_add(to, (struct view){key, key + r.key_bytes}, &r, slices));
@@ -125,7 +125,7 @@ static err find_other(const struct merge *m)
 }
 
 /* A file that has the name by now may be another chief's. */
-static void move_back(const struct move *move)
+static void move_back(const struct file_move *move)
 {
     const bool is_ours = path_is_url(move->to) || file_id_is_at(move->to, &move->id);
     if (is_ours) (void)bundle_rename(move->to, move->from);
@@ -144,7 +144,7 @@ static err give_up(const struct merge *m, int moved, err e)
 
 /* Where the folder can be listed, a name without data files was chosen, so these came later. Where
  * it cannot, they may be left of an earlier attempt that was cut short, and may be replaced. */
-static err take_over(const struct move *move)
+static err take_over(const struct file_move *move)
 {
     char *folder = strdup(move->to), *slash = folder ? strrchr(folder, '/') : NULL;
     if (!folder) return fail(ERR_MEMORY, "no memory to look at %s", move->to);
@@ -155,7 +155,7 @@ static err take_over(const struct move *move)
     return bundle_rename(move->from, move->to);
 }
 
-static err move_one(const struct merge *m, struct move *move)
+static err move_one(const struct merge *m, struct file_move *move)
 {
     bool is_taken;
     if (path_is_url(move->from)) return bundle_rename(move->from, move->to);
@@ -191,13 +191,13 @@ static err remove_beginning(int folder, DIR *list, const char *path, const char 
     return e;
 }
 
-struct removal {
+struct data_removal {
     const char *folder, *begin;
 };
 
 static err remove_fitting(void *context, const char *name)
 {
-    const struct removal *r = context;
+    const struct data_removal *r = context;
     char *path = NULL;
     if (strncmp(name, r->begin, strlen(r->begin)) != 0) return OK;
     if (asprintf(&path, "%s/%s", r->folder, name) < 0)
@@ -210,7 +210,7 @@ static err remove_fitting(void *context, const char *name)
 static err remove_data(const char *folder, const char *begin)
 {
     if (path_is_url(folder))
-        return files_visit(folder, remove_fitting, &(struct removal){folder, begin});
+        return files_visit(folder, remove_fitting, &(struct data_removal){folder, begin});
     DIR *list = opendir(folder);
     if (!list && errno == ENOENT) return OK;
     if (!list) return fail(ERR_IO, "%s: %s", folder, strerror(errno));

@@ -56,7 +56,7 @@ static void put_slice(struct buffer *b, const struct bundle_box *box, int rank)
     proto_close(b, all);
 }
 
-void index_put_record(struct buffer *b, const struct index *index, const struct record *r)
+void index_put_record(struct buffer *b, const struct index *index, const struct index_record *r)
 {
     proto_varint_unless_zero(b, ENTRY_DTYPE, (uint64_t)r->dtype);
     put_shape(b, &r->shape);
@@ -199,7 +199,7 @@ static err get_slice(struct view s, int rank, struct bundle_box *ret)
 }
 
 /* Slices come after the shape, as TensorFlow and protobuf write fields: by number. */
-static err get_field(const struct proto_field *f, struct index *index, struct record *r)
+static err get_field(const struct proto_field *f, struct index *index, struct index_record *r)
 {
     struct bundle_box box;
     bool is_wrong = false;
@@ -223,9 +223,9 @@ static err get_field(const struct proto_field *f, struct index *index, struct re
     return is_wrong ? malformed("its entry") : OK;
 }
 
-err index_get_record(struct view s, struct index *index, struct record *ret)
+err index_get_record(struct view s, struct index *index, struct index_record *ret)
 {
-    struct record r = {.first_slice = index->slice_count};
+    struct index_record r = {.first_slice = index->slice_count};
     struct proto_field f;
     while (s.at < s.end) {
         if (!proto_next(&s, &f)) return malformed("its entry");

@@ -29,13 +29,14 @@ static struct bundle_box resolve(const struct bundle_box *box, const struct bund
     return whole;
 }
 
-static err find_slice(const struct bundle *b, const struct record *whole,
-                      const struct bundle_box *box, const struct record **ret)
+static err find_slice(const struct bundle *b, const struct index_record *whole,
+                      const struct bundle_box *box, const struct index_record **ret)
 {
     struct buffer key = {0};
     const char *name = index_key(&b->index, whole);
     index_slice_key(&key, name, whole->shape.rank, box);
-    const struct record *found = key.is_short ? NULL : index_find(&b->index, buffer_view(&key));
+    const struct index_record *found =
+        key.is_short ? NULL : index_find(&b->index, buffer_view(&key));
     const bool is_short = key.is_short;
     buffer_drop(&key);
     if (is_short) return no_memory(b->prefix);
@@ -46,10 +47,10 @@ static err find_slice(const struct bundle *b, const struct record *whole,
 
 /* The slice as its tensor lists it against the entry that holds its data: they were written apart,
  * by different tasks, and must agree. */
-static err add_slice(const struct bundle *b, const struct record *whole,
+static err add_slice(const struct bundle *b, const struct index_record *whole,
                      const struct bundle_box *box, struct stored *ret)
 {
-    const struct record *r = NULL;
+    const struct index_record *r = NULL;
     const char *name = index_key(&b->index, whole);
     const int rank = whole->shape.rank;
     struct stored stored = {.box = resolve(box, &whole->shape)};
@@ -106,7 +107,7 @@ static err check_overlap(struct bundle *b, const char *name, struct stored *s, i
     return OK;
 }
 
-static err add_entry(struct bundle *b, const struct record *r, struct bundle_entry *ret,
+static err add_entry(struct bundle *b, const struct index_record *r, struct bundle_entry *ret,
                      struct stored *stored)
 {
     const char *name = index_key(&b->index, r);
@@ -128,7 +129,7 @@ static err count_entries(struct bundle *b, int *ret_stored)
 {
     int64_t slices = 0, listed = 0, whole = 0;
     for (int i = 0; i < b->index.count; i++) {
-        const struct record *r = &b->index.records[i];
+        const struct index_record *r = &b->index.records[i];
         if (index_is_slice(&b->index, r))
             slices++;
         else if (r->slice_count == 0)
@@ -153,7 +154,7 @@ static err add_entries(struct bundle *b)
     b->stored = calloc((size_t)stored + 1, sizeof *b->stored);
     if (!b->entries || !b->first || !b->stored) return no_memory(b->prefix);
     for (int i = 0; i < b->index.count; i++) {
-        const struct record *r = &b->index.records[i];
+        const struct index_record *r = &b->index.records[i];
         if (index_is_slice(&b->index, r)) continue;
         b->first[entry] = at;
         TRY(add_entry(b, r, &b->entries[entry++], &b->stored[at]));
@@ -163,7 +164,7 @@ static err add_entries(struct bundle *b)
     return OK;
 }
 
-static err check_record(const struct bundle *b, const struct record *r, const char *text)
+static err check_record(const struct bundle *b, const struct index_record *r, const char *text)
 {
     int64_t bytes = r->bytes;
     const int64_t size = (int64_t)bundle_dtype_size(r->dtype);
@@ -179,7 +180,7 @@ static err check_record(const struct bundle *b, const struct record *r, const ch
 
 /* The sizes are those of the real files, so that no read asks for more memory than is on the disk.
  */
-static err check_end(const struct bundle *b, const struct record *r, int64_t file_bytes)
+static err check_end(const struct bundle *b, const struct index_record *r, int64_t file_bytes)
 {
     char text[KEY_TEXT_MAX];
     if (r->slice_count > 0 || (r->bytes <= file_bytes && r->offset <= file_bytes - r->bytes))
@@ -207,7 +208,7 @@ static err measure_files(const struct bundle *b, int64_t *ret_bytes)
 
 /* All tensors together need no more bytes than the files have, as no two share bytes. left: bytes
  * of each file */
-static err check_sum(const struct bundle *b, const struct record *r, int64_t *left)
+static err check_sum(const struct bundle *b, const struct index_record *r, int64_t *left)
 {
     if (r->slice_count > 0) return OK;
     left[r->shard] -= r->bytes; /* cannot go below 0: check_end has */
@@ -226,7 +227,7 @@ static err check_files(const struct bundle *b)
     err e = measure_files(b, bytes);
     memcpy(left, bytes, shards * sizeof *bytes);
     for (int i = 0; i < b->index.count && !e; i++) {
-        const struct record *r = &b->index.records[i];
+        const struct index_record *r = &b->index.records[i];
         e = check_record(b, r, index_key_text(&b->index, r, text));
         if (!e) e = check_end(b, r, bytes[r->shard]);
         if (!e) e = check_sum(b, r, left);
@@ -346,7 +347,7 @@ struct bundle_place bundle_place(const struct bundle *b, const struct bundle_ent
 
 /* ---- for those who read data ---- */
 
-err bundle_open_data(const struct bundle *b, const struct record *r, struct file_reader *ret,
+err bundle_open_data(const struct bundle *b, const struct index_record *r, struct file_reader *ret,
                      char **ret_path)
 {
     char *path = NULL;

@@ -34,7 +34,7 @@ struct picked_file {
 };
 
 /* Long stretches are read by calls, which read ahead. */
-static err read_picked(const struct picked_file *file, const struct record *r, int64_t offset,
+static err read_picked(const struct picked_file *file, const struct index_record *r, int64_t offset,
                        void *to, size_t bytes)
 {
     struct file_reader source = file->reader;
@@ -78,7 +78,8 @@ void bundle_close_picked(struct bundle *b)
     for (int i = 0; i < PICKED_FILES_MAX; i++) close_picked(atomic_load(&b->picked[i]));
 }
 
-static err open_picked(const struct bundle *b, const struct record *r, struct picked_file **ret)
+static err open_picked(const struct bundle *b, const struct index_record *r,
+                       struct picked_file **ret)
 {
     struct picked_file *file = calloc(1, sizeof *file);
     const err e = file ? bundle_open_data(b, r, &file->reader, &file->path)
@@ -94,7 +95,7 @@ static err open_picked(const struct bundle *b, const struct record *r, struct pi
 
 /* If two threads open a file, the first keeps it. Behind a URL two threads must not share an open
  * file. */
-static err find_picked(struct bundle *b, const struct record *r, struct picked_file **ret,
+static err find_picked(struct bundle *b, const struct index_record *r, struct picked_file **ret,
                        bool *ret_is_kept)
 {
     struct picked_file *before = NULL;

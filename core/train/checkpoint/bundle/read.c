@@ -79,7 +79,7 @@ static void take(struct stretches *s, const uint8_t *chunk, int64_t begin, int64
 }
 
 /* Rows on their way to a taker. The buffer holds those of the window. */
-struct rows {
+struct rows_taking {
     struct bundle *bundle;
     const struct bundle_entry *entry;
     const struct bundle_taker *taker;
@@ -90,11 +90,11 @@ struct rows {
     uint8_t *buffer;
 };
 
-struct reading {
+struct record_reading {
     const struct file_reader *source;
-    const struct record *record;
+    const struct index_record *record;
     struct stretches stretches;
-    struct rows *rows;               /* NULL: all is one stretch */
+    struct rows_taking *rows;        /* NULL: all is one stretch */
     const struct bundle_box *stored; /* with rows */
     bool has_whole_rows;             /* it has the rows of the box as they are to be given */
 };
@@ -102,14 +102,14 @@ struct reading {
 /* ---- windows of rows ---- */
 
 /* In both: windows over rows first .. end - 1. */
-static void next_window(struct rows *w)
+static void next_window(struct rows_taking *w)
 {
     w->window.start[0] += w->window.length[0];
     const int64_t left = w->end - w->window.start[0];
     w->window.length[0] = left < w->rows_max ? left : w->rows_max;
 }
 
-static void first_window(struct rows *w, int64_t first, int64_t count)
+static void first_window(struct rows_taking *w, int64_t first, int64_t count)
 {
     w->window = w->box;
     w->window.start[0] = first;
@@ -118,19 +118,20 @@ static void first_window(struct rows *w, int64_t first, int64_t count)
     next_window(w);
 }
 
-static err give(const struct rows *w)
+static err give(const struct rows_taking *w)
 {
     return w->taker->take(w->taker->context, w->window.start[0], w->window.length[0], w->buffer);
 }
 
-static struct stretches stretches_of_window(const struct rows *w, const struct bundle_box *stored)
+static struct stretches stretches_of_window(const struct rows_taking *w,
+                                            const struct bundle_box *stored)
 {
     return stretches_of(&w->window, stored, &w->window, w->entry->shape.rank,
                         (int64_t)bundle_dtype_size(w->entry->dtype));
 }
 
 /* The windows that the chunk ends are given; the last one may wait for the next chunk. */
-static err take_rows(struct reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes)
+static err take_rows(struct record_reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes)
 {
     while (r->rows->window.length[0] > 0) {
         take(&r->stretches, chunk, begin, bytes, r->rows->buffer);
@@ -145,7 +146,7 @@ static err take_rows(struct reading *r, const uint8_t *chunk, int64_t begin, int
 /* ---- one stored slice ---- */
 
 /* The whole slice goes to one place. */
-static err read_straight(const struct reading *r, uint8_t *to, uint32_t *ret_crc)
+static err read_straight(const struct record_reading *r, uint8_t *to, uint32_t *ret_crc)
 {
     uint32_t crc = 0;
     for (int64_t at = 0; at < r->record->bytes; at += READ_BYTES) {
@@ -159,9 +160,10 @@ static err read_straight(const struct reading *r, uint8_t *to, uint32_t *ret_crc
 }
 
 /* A chunk of whole rows, of which those in the box are given where they are. */
-static err give_chunk(const struct reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes)
+static err give_chunk(const struct record_reading *r, const uint8_t *chunk, int64_t begin,
+                      int64_t bytes)
 {
-    const struct rows *w = r->rows;
+    const struct rows_taking *w = r->rows;
     const int64_t first = r->stored->start[0] + begin / w->row_bytes;
     const int64_t end = first + bytes / w->row_bytes, box_end = w->box.start[0] + w->box.length[0];
     const int64_t low = first > w->box.start[0] ? first : w->box.start[0];
@@ -170,7 +172,7 @@ static err give_chunk(const struct reading *r, const uint8_t *chunk, int64_t beg
     return w->taker->take(w->taker->context, low, high - low, chunk + (low - first) * w->row_bytes);
 }
 
-static err take_chunk(struct reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes,
+static err take_chunk(struct record_reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes,
                       uint8_t *ret)
 {
     if (r->has_whole_rows) return give_chunk(r, chunk, begin, bytes);
@@ -179,7 +181,7 @@ static err take_chunk(struct reading *r, const uint8_t *chunk, int64_t begin, in
     return OK;
 }
 
-static err take_chunks(struct reading *r, struct chunks *chunks, uint8_t *ret, uint32_t *crc)
+static err take_chunks(struct record_reading *r, struct chunks *chunks, uint8_t *ret, uint32_t *crc)
 {
     const uint8_t *chunk = NULL;
     int64_t at = 0, bytes;
@@ -192,7 +194,7 @@ static err take_chunks(struct reading *r, struct chunks *chunks, uint8_t *ret, u
 }
 
 /* As much memory as some chunks, however large the slice. */
-static err read_parts(struct reading *r, uint8_t *ret, uint32_t *crc)
+static err read_parts(struct record_reading *r, uint8_t *ret, uint32_t *crc)
 {
     struct chunks *chunks;
     const int64_t row = r->has_whole_rows ? r->rows->row_bytes : 1;
@@ -203,7 +205,7 @@ static err read_parts(struct reading *r, uint8_t *ret, uint32_t *crc)
     return e;
 }
 
-static err read_record(struct reading *r, uint8_t *ret)
+static err read_record(struct record_reading *r, uint8_t *ret)
 {
     uint32_t crc = 0;
     if (!r->rows && r->stretches.axes == 0 && r->stretches.bytes == r->record->bytes)
@@ -213,7 +215,7 @@ static err read_record(struct reading *r, uint8_t *ret)
     return crc32c_mask(crc) == r->record->crc ? OK : bundle_crc_differs(r->source->path);
 }
 
-static err read_stored(const struct bundle *b, struct reading *reading, uint8_t *ret)
+static err read_stored(const struct bundle *b, struct record_reading *reading, uint8_t *ret)
 {
     struct file_reader source;
     char *path = NULL;
@@ -233,7 +235,7 @@ static err read_part(const struct bundle *b, const struct bundle_entry *entry,
     const int rank = entry->shape.rank;
     const int64_t size = (int64_t)bundle_dtype_size(entry->dtype);
     if (box_common(&stored->box, box, rank, &common) == 0) return OK;
-    struct reading reading = {
+    struct record_reading reading = {
         .record = stored->record,
         .stretches = stretches_of(&common, &stored->box, box, rank, size),
     };
@@ -241,7 +243,7 @@ static err read_part(const struct bundle *b, const struct bundle_entry *entry,
 }
 
 /* Whether chunks of the slice consist of whole rows of the box */
-static bool has_whole_rows(const struct rows *w, const struct bundle_box *stored)
+static bool has_whole_rows(const struct rows_taking *w, const struct bundle_box *stored)
 {
     if (w->entry->shape.rank == 0 || w->row_bytes > READ_BYTES) return false;
     for (int i = 1; i < w->entry->shape.rank; i++)
@@ -250,13 +252,13 @@ static bool has_whole_rows(const struct rows *w, const struct bundle_box *stored
 }
 
 /* Gives what the box has of a slice as rows. */
-static err read_part_rows(struct rows *w, const struct stored *stored)
+static err read_part_rows(struct rows_taking *w, const struct stored *stored)
 {
     struct bundle_box common;
     const int rank = w->entry->shape.rank;
     if (box_common(&stored->box, &w->box, rank, &common) == 0) return OK;
     first_window(w, common.start[0], rank ? common.length[0] : 1);
-    struct reading reading = {
+    struct record_reading reading = {
         .record = stored->record,
         .stretches = stretches_of_window(w, &stored->box),
         .rows = w,
@@ -324,7 +326,7 @@ err bundle_read(struct bundle *b, const struct bundle_entry *entry, const struct
 
 /* ---- a box by rows ---- */
 
-static bool holds_whole_rows(const struct rows *w, const struct stored *stored)
+static bool holds_whole_rows(const struct rows_taking *w, const struct stored *stored)
 {
     struct bundle_box common;
     const int rank = w->entry->shape.rank;
@@ -335,7 +337,7 @@ static bool holds_whole_rows(const struct rows *w, const struct stored *stored)
 }
 
 /* Every window needs all slices that have a part in its rows, and each is read to its end. */
-static err read_windows(struct rows *w, int64_t rows)
+static err read_windows(struct rows_taking *w, int64_t rows)
 {
     for (first_window(w, w->box.start[0], rows); w->window.length[0] > 0; next_window(w)) {
         TRY(bundle_read(w->bundle, w->entry, &w->window, w->buffer,
@@ -345,7 +347,7 @@ static err read_windows(struct rows *w, int64_t rows)
     return OK;
 }
 
-static err read_rows(struct rows *w, int64_t rows)
+static err read_rows(struct rows_taking *w, int64_t rows)
 {
     const struct stored_list list = bundle_stored(w->bundle, w->entry);
     for (int i = 0; i < list.count; i++)
@@ -360,7 +362,7 @@ static err read_rows(struct rows *w, int64_t rows)
 err bundle_read_rows(struct bundle *b, const struct bundle_entry *entry,
                      const struct bundle_box *box, const struct bundle_taker *taker)
 {
-    struct rows w = {b, entry, taker, box ? *box : bundle_whole(&entry->shape)};
+    struct rows_taking w = {b, entry, taker, box ? *box : bundle_whole(&entry->shape)};
     TRY(check_wanted(b, entry, &w.box));
     TRY(check_cover(b, entry, &w.box));
     const struct bundle_shape shape = box_shape(&w.box, entry->shape.rank);

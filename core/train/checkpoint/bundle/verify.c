@@ -11,7 +11,7 @@ enum { DTYPE_STRING = 7, DTYPE_VARIANT = 21 };
 enum { VERIFY_BYTES = 256 << 10 };
 
 /* Data of one record, a buffer at a time. About 256 KiB. */
-struct stream {
+struct record_stream {
     struct file_reader source;
     int64_t at, end; /* of the file: what was not yet loaded */
     struct view loaded;
@@ -20,7 +20,7 @@ struct stream {
 };
 
 /* At least one byte, unless all were used. */
-static err load(struct stream *s)
+static err load(struct record_stream *s)
 {
     if (s->loaded.at < s->loaded.end || s->at == s->end) return OK;
     const int64_t left = s->end - s->at;
@@ -31,12 +31,12 @@ static err load(struct stream *s)
     return OK;
 }
 
-static err ends_early(const struct stream *s)
+static err ends_early(const struct record_stream *s)
 {
     return fail(ERR_INPUT, "%s: the data end within an element", s->source.path);
 }
 
-static err add_bytes(struct stream *s, uint64_t bytes)
+static err add_bytes(struct record_stream *s, uint64_t bytes)
 {
     while (bytes > 0) {
         TRY(load(s));
@@ -51,7 +51,7 @@ static err add_bytes(struct stream *s, uint64_t bytes)
 }
 
 /* A varint or a fixed number, which the checksum has in another form. */
-static err next_bytes(struct stream *s, bool is_varint, uint8_t ret[16], size_t *ret_bytes)
+static err next_bytes(struct record_stream *s, bool is_varint, uint8_t ret[16], size_t *ret_bytes)
 {
     size_t count = 0;
     bool is_last = false;
@@ -66,7 +66,7 @@ static err next_bytes(struct stream *s, bool is_varint, uint8_t ret[16], size_t 
     return OK;
 }
 
-static err next_length(struct stream *s, uint64_t *ret)
+static err next_length(struct record_stream *s, uint64_t *ret)
 {
     uint8_t bytes[16];
     size_t count = 0;
@@ -76,7 +76,7 @@ static err next_length(struct stream *s, uint64_t *ret)
 }
 
 /* Four bytes that must be the checksum so far, and then belong to what is summed. */
-static err pass_checksum(struct stream *s, bool *is_equal)
+static err pass_checksum(struct record_stream *s, bool *is_equal)
 {
     uint8_t bytes[16];
     size_t count = 0;
@@ -89,7 +89,7 @@ static err pass_checksum(struct stream *s, bool *is_equal)
 }
 
 /* All lengths, their checksum, all strings. A length counts as 4 bytes where it fits into them. */
-static err sum_strings(struct stream *s, int64_t elements, bool *is_equal)
+static err sum_strings(struct record_stream *s, int64_t elements, bool *is_equal)
 {
     uint64_t total = 0, length = 0;
     for (int64_t i = 0; i < elements; i++) {
@@ -102,7 +102,7 @@ static err sum_strings(struct stream *s, int64_t elements, bool *is_equal)
 }
 
 /* Each with its length before it and a checksum behind. */
-static err sum_variants(struct stream *s, int64_t elements, bool *is_equal)
+static err sum_variants(struct record_stream *s, int64_t elements, bool *is_equal)
 {
     uint64_t length = 0;
     for (int64_t i = 0; i < elements && *is_equal; i++) {
@@ -114,7 +114,7 @@ static err sum_variants(struct stream *s, int64_t elements, bool *is_equal)
     return OK;
 }
 
-static err sum_record(struct stream *s, const struct record *r)
+static err sum_record(struct record_stream *s, const struct index_record *r)
 {
     bool is_equal = true;
     err e = OK;
@@ -130,7 +130,8 @@ static err sum_record(struct stream *s, const struct record *r)
     return bundle_crc_differs(s->source.path);
 }
 
-static err verify_record(const struct bundle *b, const struct record *r, struct stream *s)
+static err verify_record(const struct bundle *b, const struct index_record *r,
+                         struct record_stream *s)
 {
     char *path = NULL;
     TRY(bundle_open_data(b, r, &s->source, &path));
@@ -146,7 +147,7 @@ static err verify_record(const struct bundle *b, const struct record *r, struct 
 
 err bundle_verify(struct bundle *b)
 {
-    struct stream *s = malloc(sizeof *s);
+    struct record_stream *s = malloc(sizeof *s);
     if (!s) return fail(ERR_MEMORY, "%s: no memory to verify it", b->prefix);
     err e = OK;
     for (int i = 0; i < b->count && !e; i++) {

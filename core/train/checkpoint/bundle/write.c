@@ -18,8 +18,8 @@ enum { WRITE_BYTES = 256 << 10 };
 /* A piece that is being written */
 struct begun {
     const struct bundle_piece *piece;
-    struct record record; /* its data; the checksum is not masked yet */
-    int64_t bytes;        /* so far */
+    struct index_record record; /* its data; the checksum is not masked yet */
+    int64_t bytes;              /* so far */
 };
 
 /* The data file is open from the beginning; the index is sorted and written at the end. */
@@ -92,9 +92,9 @@ static struct view view_of_name(const char *name)
 
 /* A slice is two records: the tensor's, which lists it, and its own under a key made of the box. */
 static err add_slice(struct index *index, const struct bundle_piece *piece,
-                     const struct record *data)
+                     const struct index_record *data)
 {
-    struct record whole = {.dtype = piece->dtype, .shape = piece->shape, .slice_count = 1};
+    struct index_record whole = {.dtype = piece->dtype, .shape = piece->shape, .slice_count = 1};
     struct buffer key = {0};
     TRY(index_add(index, view_of_name(piece->name), &whole, piece->box));
     index_slice_key(&key, piece->name, piece->shape.rank, piece->box);
@@ -123,7 +123,7 @@ static err check_writer(const struct bundle_writer *w)
                          : OK;
 }
 
-static int64_t bytes_of(const struct record *record)
+static int64_t bytes_of(const struct index_record *record)
 {
     return bundle_count(&record->shape) * (int64_t)bundle_dtype_size(record->dtype);
 }
@@ -179,7 +179,7 @@ err bundle_append(struct bundle_writer *w, int piece, const void *elements, size
 }
 
 static err add_record(struct index *index, const struct bundle_piece *piece,
-                      const struct record *data)
+                      const struct index_record *data)
 {
     const struct bundle_box whole = bundle_whole(&piece->shape), box = box_of(piece);
     if (box_is_equal(&box, &whole, piece->shape.rank))
@@ -189,7 +189,7 @@ static err add_record(struct index *index, const struct bundle_piece *piece,
 
 static err end_piece(struct bundle_writer *w, struct begun *begun)
 {
-    struct record *record = &begun->record;
+    struct index_record *record = &begun->record;
     if (begun->bytes < record->bytes)
         return fail(ERR_INPUT, "%s: %lld of its %lld bytes are missing", begun->piece->name,
                     (long long)(record->bytes - begun->bytes), (long long)record->bytes);

@@ -363,7 +363,7 @@ static int64_t grain(const struct growing *t)
     return THREAD_FLOATS / t->width + 1;
 }
 
-struct reading {
+struct growing_reading {
     const struct growing *table;
     const int64_t *keys;
     float *ret;
@@ -372,7 +372,7 @@ struct reading {
     bool trains;    /* whether rows are read for training */
 };
 
-static int64_t number_of(const struct reading *r, const struct entry *entry)
+static int64_t number_of(const struct growing_reading *r, const struct entry *entry)
 {
     const struct growing *t = r->table;
     if (entry && (uint8_t)(r->period - entry->period) > t->idle_periods) entry = NULL;
@@ -400,7 +400,8 @@ static void read_row(const struct growing *t, int64_t key, int64_t number, float
 
 /* The number that is kept for an update of this period which names key i. entry NULL: there is none
  */
-static inline int64_t found_number(const struct reading *r, int64_t i, const struct entry *entry)
+static inline int64_t found_number(const struct growing_reading *r, int64_t i,
+                                   const struct entry *entry)
 {
     const bool is_kept =
         entry && entry_has_row(entry) && entry->period == (uint8_t)r->table->period;
@@ -408,7 +409,8 @@ static inline int64_t found_number(const struct reading *r, int64_t i, const str
     return is_kept && r->period == entry->period ? entry->state : number_of(r, entry);
 }
 
-static inline int64_t look_up(const struct reading *r, int64_t i, const struct key_sought *sought)
+static inline int64_t look_up(const struct growing_reading *r, int64_t i,
+                              const struct key_sought *sought)
 {
     struct key_place place;
     struct entry entry;
@@ -422,7 +424,7 @@ static inline int64_t look_up(const struct reading *r, int64_t i, const struct k
     }
 }
 
-static int64_t look_up_crowd(const struct reading *r, int64_t i)
+static int64_t look_up_crowd(const struct growing_reading *r, int64_t i)
 {
     struct key_place place;
     struct entry entry;
@@ -430,7 +432,8 @@ static int64_t look_up_crowd(const struct reading *r, int64_t i)
     return found_number(r, i, is_there ? &entry : NULL);
 }
 
-static void find_numbers(const struct reading *r, int64_t begin, int64_t count, int64_t *ret)
+static void find_numbers(const struct growing_reading *r, int64_t begin, int64_t count,
+                         int64_t *ret)
 {
     struct key_sought sought[AT_ONCE];
     int crowd[AT_ONCE], crowd_count = 0;
@@ -444,7 +447,7 @@ static void find_numbers(const struct reading *r, int64_t begin, int64_t count, 
     for (int i = 0; i < crowd_count; i++) ret[crowd[i]] = look_up_crowd(r, begin + crowd[i]);
 }
 
-static void read_some(const struct reading *r, int64_t begin, int64_t count)
+static void read_some(const struct growing_reading *r, int64_t begin, int64_t count)
 {
     const struct growing *t = r->table;
     int64_t numbers[AT_ONCE];
@@ -466,12 +469,13 @@ static void read_rows(const void *arguments, int64_t begin, int64_t end)
 static void gather(struct growing *t, const int64_t *keys, int64_t count, bool trains, float *ret)
 {
     const int64_t period = t->period_steps ? (t->step + 1) / t->period_steps : 0;
-    const struct reading reading = {.table = t,
-                                    .keys = keys,
-                                    .ret = ret,
-                                    .found = trains ? found_begin(&t->found, keys, count) : NULL,
-                                    .period = (uint8_t)period,
-                                    .trains = trains};
+    const struct growing_reading reading = {.table = t,
+                                            .keys = keys,
+                                            .ret = ret,
+                                            .found =
+                                                trains ? found_begin(&t->found, keys, count) : NULL,
+                                            .period = (uint8_t)period,
+                                            .trains = trains};
     t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
 }
 

@@ -210,7 +210,7 @@ static void count_seen(void *context, const struct key_place *place, const struc
     *(int64_t *)context += entry->state != ENTRY_SEEN;
 }
 
-struct move {
+struct key_move {
     struct key_index to;
     bool drops;
     err result;
@@ -218,7 +218,7 @@ struct move {
 
 static void move_one(void *context, const struct key_place *place, const struct entry *entry)
 {
-    struct move *m = context;
+    struct key_move *m = context;
     struct key_place to;
     if (m->result || (m->drops && entry->state == ENTRY_SEEN)) return;
     m->result = key_index_add(&m->to, entry, &to);
@@ -234,7 +234,7 @@ static void release(struct key_index *x, int64_t done)
 /* Rebuilds the index with room for `more` entries than those that stay */
 static err move_all(struct key_index *x, int64_t more, bool drops)
 {
-    struct move move = {.to = *x, .drops = drops};
+    struct key_move move = {.to = *x, .drops = drops};
     int64_t kept = drops ? 0 : x->count;
     if (drops) key_index_each(x, count_seen, &kept);
     TRY(map(&move.to, kept + more));

@@ -252,7 +252,7 @@ static void a_ps_keeps_so_many_shared_variables_and_no_more(void **state)
 
 static void shared_variables_have_a_limit_of_numbers_together(void **state)
 {
-    struct shared shared = {0};
+    struct shared_variables shared = {0};
     struct shared_variable *variable;
     char name[32];
     int whole = SHARED_ELEMENTS_MAX / VISIT_ELEMENTS_MAX;

@@ -259,7 +259,7 @@ static void tensors_that_have_bytes_in_common_are_refused(void **folder)
         struct bundle *b;
         for (int i = 0; i < 2; i++) {
             const uint8_t name[] = {(uint8_t)('a' + i)};
-            const struct record r = {
+            const struct index_record r = {
                 .dtype = BUNDLE_FLOAT, .shape = {1, {FLOATS}}, .offset = i * apart, .bytes = BYTES};
             assert_int_equal(index_add(&index, (struct view){name, name + 1}, &r, NULL), OK);
         }

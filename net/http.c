@@ -3,7 +3,6 @@
 #include "net/http.h"
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "core/base/retries.h"
 #include "core/base/threads/thread.h"
 #include "net/http_said.h"
+#include "net/library.h"
 
 enum {
     POLL_MAX_MS = 60000,
@@ -97,10 +97,7 @@ static struct {
     typeof(curl_version) *version;
 } curl;
 
-static const struct {
-    const char *name;
-    void **at;
-} functions[] = {
+static const struct library_function functions[] = {
     {"curl_easy_cleanup", (void **)&curl.easy_cleanup},
     {"curl_easy_getinfo", (void **)&curl.easy_getinfo},
     {"curl_easy_init", (void **)&curl.easy_init},
@@ -122,22 +119,11 @@ static const struct {
     {"curl_version", (void **)&curl.version},
 };
 
+static struct library library = {"libcurl.so.4", "libcurl4", "URLs need libcurl", NULL};
+
 static err open_library(void)
 {
-    static void *library;
-    if (library) return OK;
-    library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return fail(ERR_IO, "URLs need libcurl, which is not installed here (libcurl4): %s",
-                    dlerror());
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        *functions[i].at = dlsym(library, functions[i].name);
-        if (*functions[i].at) continue;
-        dlclose(library);
-        library = NULL;
-        return fail(ERR_IO, "libcurl.so.4 is too old: it has no %s", functions[i].name);
-    }
-    return OK;
+    return library_open(&library, functions, sizeof functions / sizeof *functions);
 }
 
 /* ---- what comes ---- */

@@ -2,7 +2,6 @@
 #include "net/http_server.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -22,6 +21,7 @@
 #include "net/address.h"
 #include "net/gzip.h"
 #include "net/http_clients.h"
+#include "net/library.h"
 #include "net/transport.h"
 
 enum {
@@ -73,10 +73,7 @@ static struct {
     typeof(MHD_get_version) *version;
 } mhd;
 
-static const struct {
-    const char *name;
-    void **at;
-} functions[] = {
+static const struct library_function functions[] = {
     {"MHD_start_daemon", (void **)&mhd.start},
     {"MHD_stop_daemon", (void **)&mhd.stop},
     {"MHD_quiesce_daemon", (void **)&mhd.quiesce},
@@ -89,24 +86,12 @@ static const struct {
     {"MHD_get_version", (void **)&mhd.version},
 };
 
+static struct library library = {"libmicrohttpd.so.12", "libmicrohttpd12",
+                                 "HTTP needs libmicrohttpd", NULL};
+
 static err open_library(void)
 {
-    static void *library;
-    if (library) return OK;
-    library = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return fail(ERR_IO,
-                    "HTTP needs libmicrohttpd, which is not installed here "
-                    "(libmicrohttpd12): %s",
-                    dlerror());
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        *functions[i].at = dlsym(library, functions[i].name);
-        if (*functions[i].at) continue;
-        dlclose(library);
-        library = NULL;
-        return fail(ERR_IO, "libmicrohttpd.so.12 has no %s", functions[i].name);
-    }
-    return OK;
+    return library_open(&library, functions, sizeof functions / sizeof *functions);
 }
 
 const char *http_server_version(void)

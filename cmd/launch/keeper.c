@@ -15,6 +15,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/launch/key.h"
+#include "core/base/ending_signals.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/task.h"
 
@@ -105,12 +106,8 @@ static err take_key(char **words, int *ret)
 int keeper_run(int argc, char **argv)
 {
     if (argc < 3) return report_error(fail(ERR_INPUT, "%s: no task is named", keeper_command));
-    sigset_t mask, before;
-    sigemptyset(&mask);
+    sigset_t mask = ending_signals(), before;
     sigaddset(&mask, SIGCHLD);
-    sigaddset(&mask, SIGINT);
-    sigaddset(&mask, SIGTERM);
-    sigaddset(&mask, SIGHUP);
     sigprocmask(SIG_BLOCK, &mask, &before);
     const int signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
     if (signals < 0) return report_error(fail(ERR_IO, "signals: %s", strerror(errno)));

@@ -24,6 +24,7 @@
 #include "cmd/run/descriptors.h"
 #include "cmd/run/task_parts.h"
 #include "core/base/clock.h"
+#include "core/base/ending_signals.h"
 #include "core/base/log.h"
 #include "core/cluster/visit/visitor.h"
 #include "net/transport.h"
@@ -345,12 +346,9 @@ static err open_signals(struct launch *launch)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
-    sigset_t mask;
-    sigemptyset(&mask);
+    sigset_t mask = ending_signals();
+    if (is_ignored(SIGHUP)) sigdelset(&mask, SIGHUP);
     sigaddset(&mask, SIGCHLD);
-    sigaddset(&mask, SIGINT);
-    sigaddset(&mask, SIGTERM);
-    if (!is_ignored(SIGHUP)) sigaddset(&mask, SIGHUP);
     sigaddset(&mask, SIGUSR1);
     sigaddset(&mask, SIGUSR2);
     sigprocmask(SIG_BLOCK, &mask, &launch->old_mask);

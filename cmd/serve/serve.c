@@ -9,6 +9,7 @@
 #include "cmd/run/descriptors.h"
 #include "cmd/serve/rest.h"
 #include "core/base/clock.h"
+#include "core/base/ending_signals.h"
 #include "core/base/files/replace.h"
 #include "core/base/log.h"
 #include "net/notify.h"
@@ -159,16 +160,6 @@ static err tell_ready(struct serve *s)
 }
 
 /* ---- life ---- */
-
-static sigset_t ending_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    return set;
-}
 
 /* Waits so long for one of these. */
 static bool has_ended(const sigset_t *signals, uint64_t ms)

@@ -12,12 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/base/clock.h"
 #include "core/base/crc32c.h"
 #include "core/base/files/own.h"
+#include "core/base/files/replace.h"
 #include "core/base/fingerprint.h"
 #include "core/base/log.h"
-#include "core/base/random.h"
 
 enum { PIECES_AHEAD = FILE_AHEAD_BYTES / CACHE_PIECE_BYTES };
 #define BEGIN "dtrain-" /* of the names of all that is ours there */
@@ -144,12 +143,12 @@ err cache_begin(const char *folder, uint64_t max_bytes)
 
 /* ---- pieces there ---- */
 
-/* NULL: no memory; spare: "" or what stands behind the name until it is whole. */
-static char *piece_path(const struct cached_file *f, uint64_t number, const char *spare)
+/* NULL: no memory */
+static char *piece_path(const struct cached_file *f, uint64_t number)
 {
     char *path = NULL;
-    if (asprintf(&path, "%s/" BEGIN "%016llx-%08llx%s", cache_folder, (unsigned long long)f->key,
-                 (unsigned long long)number, spare) < 0)
+    if (asprintf(&path, "%s/" BEGIN "%016llx-%08llx", cache_folder, (unsigned long long)f->key,
+                 (unsigned long long)number) < 0)
         return NULL;
     return path;
 }
@@ -174,7 +173,7 @@ static struct piece_head head_of(const struct cached_file *f, uint64_t number)
 
 static bool is_kept(const struct cached_file *f, uint64_t number)
 {
-    char *path = piece_path(f, number, "");
+    char *path = piece_path(f, number);
     const bool is_there = path && access(path, R_OK) == 0;
     free(path);
     return is_there;
@@ -191,7 +190,7 @@ static bool read_all(int file, void *to, size_t bytes)
 /* false: it is not there, or is not what it should be. */
 static bool load_kept(struct cached_file *f, uint64_t number)
 {
-    char *path = piece_path(f, number, "");
+    char *path = piece_path(f, number);
     const int file = path ? own_open(path, O_RDONLY) : -1;
     struct piece_head expected = head_of(f, number), found;
     bool is_it = file >= 0 && read_all(file, &found, sizeof found) &&
@@ -214,29 +213,17 @@ static void give_up_keeping(const char *path)
         log_line(LOG_WARNING, "cache_dir: %s: %s; no more files are cached", path, strerror(why));
 }
 
-static void write_piece(const struct cached_file *f, const char *path, const char *spare)
-{
-    const int file = open(spare, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    const bool is_written = file >= 0 && own_write(file, &f->head, sizeof f->head) &&
-                            own_write(file, f->memory, f->head.bytes);
-    if (file >= 0) close(file);
-    if (is_written && rename(spare, path) == 0) {
-        count_written(sizeof f->head + f->head.bytes);
-        return;
-    }
-    if (errno != ENOENT) give_up_keeping(spare); /* else somebody made room, or removed all */
-    unlink(spare);
-}
-
 static void keep(const struct cached_file *f)
 {
-    char behind[32];
-    snprintf(behind, sizeof behind, ".%016llx",
-             (unsigned long long)random_u64((uint64_t)getpid(), clock_ns()));
-    char *path = piece_path(f, f->head.number, ""), *spare = piece_path(f, f->head.number, behind);
-    if (path && spare && !atomic_load(&has_failed)) write_piece(f, path, spare);
+    const struct iovec pieces[] = {{(void *)&f->head, sizeof f->head}, {f->memory, f->head.bytes}};
+    char *path = piece_path(f, f->head.number);
+    if (path && !atomic_load(&has_failed)) {
+        if (file_replace_cached(path, pieces, 2))
+            count_written(sizeof f->head + f->head.bytes);
+        else if (errno != ENOENT) /* else somebody made room, or removed all */
+            give_up_keeping(path);
+    }
     free(path);
-    free(spare);
 }
 
 /* ---- a file ---- */

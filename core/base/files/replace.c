@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/files/file_system.h"
 #include "core/base/files/own.h"
 #include "core/base/log.h"
+#include "core/base/random.h"
 
 static err system_failed(const char *path)
 {
@@ -62,4 +64,22 @@ err file_replace(const char *path, const void *from, size_t bytes)
     free(temporary);
     if (!e && file_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
     return e;
+}
+
+bool file_replace_cached(const char *path, const struct iovec *pieces, int count)
+{
+    const uint64_t own = random_u64((uint64_t)getpid(), clock_ns());
+    char *temporary;
+    if (asprintf(&temporary, "%s.%016llx", path, (unsigned long long)own) < 0) return false;
+    const int file = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    bool is_written = file >= 0;
+    for (int i = 0; is_written && i < count; i++)
+        is_written = own_write(file, pieces[i].iov_base, pieces[i].iov_len);
+    is_written = is_written && rename(temporary, path) == 0;
+    const int why = errno;
+    if (file >= 0) close(file);
+    if (file >= 0 && !is_written) unlink(temporary);
+    free(temporary);
+    errno = why;
+    return is_written;
 }

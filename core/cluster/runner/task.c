@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/base/ending_signals.h"
 #include "core/base/log.h"
 #include "core/base/memory.h"
 #include "core/cluster/runner/counting.h"
@@ -93,16 +94,6 @@ static void handle_signals(void (*handler)(int))
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGHUP, NULL, &hangup);
     if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, NULL);
-}
-
-static sigset_t ending_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
-    return set;
 }
 
 static void *take_signals(void *unused)

@@ -80,29 +80,27 @@ static bool is_wanted(const struct named_cells *cells, const char *name, const c
     return memchr(name, '\\', length) || named_cells_wanted(cells, name, length) >= 0;
 }
 
-size_t json_cells_narrow(const struct named_cells *cells, const char *text, char *ret)
+bool json_cells_narrow(const struct named_cells *cells, const char *text, struct buffer *ret)
 {
     const char *at = json_skip_blanks(text);
-    char *to = ret;
-    if (*at != '{') return 0;
-    *to++ = '{';
+    buffer_clear(ret);
+    if (*at != '{') return false;
+    buffer_byte(ret, '{');
     do {
         const char *name = json_enter(at);
-        if (*name != '"') return 0;
+        if (*name != '"') return false;
         const char *name_end = skip_string(name), *colon = json_skip_blanks(name_end);
-        if (*colon != ':') return 0;
+        if (*colon != ':') return false;
         const char *end = json_skip(json_enter(colon));
         if (is_wanted(cells, name + 1, name_end - 1)) {
-            if (to > ret + 1) *to++ = ',';
-            memcpy(to, name, (size_t)(end - name));
-            to += end - name;
+            if (ret->used > 1) buffer_byte(ret, ',');
+            buffer_put(ret, name, (size_t)(end - name));
         }
         at = json_skip_blanks(end);
     } while (*at == ',');
-    if (*at != '}') return 0;
-    *to++ = '}';
-    *to = '\0';
-    return (size_t)(to - ret);
+    if (*at != '}') return false;
+    buffer_put(ret, "}", sizeof "}");
+    return true;
 }
 
 /* ---- members ---- */

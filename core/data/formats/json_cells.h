@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "core/base/proto.h"
 #include "core/data/formats/named_cells.h"
 
 struct json_value {
@@ -22,10 +23,9 @@ struct json_value {
 /* Reads a text so that it can be walked through beside its values; NULL: it is not right. */
 json_t *json_cells_load(const char *text, size_t bytes, json_error_t *ret_error);
 /* Of the object that a line says, the members that row_calls.narrow wants, as they stand there: an
- * object again, in `ret`, which has as many bytes as the line, and one. How many these are; 0: it
- * has no members, is no object, or is malformed, of which not all is noticed: the whole line is to
- * be read then. */
-size_t json_cells_narrow(const struct named_cells *, const char *text, char *ret);
+ * object again, whose text ends with a zero byte. false: the line has no members, is no object, or
+ * is malformed, of which not all is noticed: the whole of it is to be read. */
+bool json_cells_narrow(const struct named_cells *, const char *text, struct buffer *ret);
 /* Where the text continues: the first value, or member, behind a bracket or a comma; what is behind
  * a value; from a member to its value */
 const char *json_enter(const char *);

@@ -9,9 +9,8 @@
 struct jsonl {
     struct named_lines lines; /* first: what others see */
     struct json_cells cells;
-    json_t *line; /* of the row: words are in it */
-    char *narrow; /* its text without what nobody wants */
-    size_t narrow_room;
+    json_t *line;         /* of the row: words are in it */
+    struct buffer narrow; /* its text without what nobody wants */
 };
 
 /* The line, or what is wanted of it: columns in errors are of this text */
@@ -21,16 +20,11 @@ static err find_text(struct jsonl *s, const char **ret, size_t *ret_bytes)
     *ret = line->text;
     *ret_bytes = line->length;
     if (!s->cells.named.wanted) return OK;
-    if (line->length >= s->narrow_room) {
-        free(s->narrow);
-        s->narrow = malloc(2 * line->length + 1);
-        s->narrow_room = s->narrow ? 2 * line->length + 1 : 0;
-        if (!s->narrow) return fail(ERR_MEMORY, "no memory for a line");
-    }
-    const size_t bytes = json_cells_narrow(&s->cells.named, line->text, s->narrow);
-    if (bytes == 0) return OK;
-    *ret = s->narrow;
-    *ret_bytes = bytes;
+    const bool is_narrow = json_cells_narrow(&s->cells.named, line->text, &s->narrow);
+    if (s->narrow.is_short) return fail(ERR_MEMORY, "no memory for a line");
+    if (!is_narrow) return OK;
+    *ret = (const char *)s->narrow.at;
+    *ret_bytes = s->narrow.used - 1;
     return OK;
 }
 
@@ -79,7 +73,7 @@ static void drop(struct named_lines *lines)
     struct jsonl *s = (struct jsonl *)lines;
     json_cells_close(&s->cells);
     json_decref(s->line);
-    free(s->narrow);
+    buffer_drop(&s->narrow);
 }
 
 static err read_jsonl(const void *attributes, const struct format_context *context,

@@ -1,7 +1,6 @@
 /* row_index.c - see row_index.h. */
 #include "core/data/stream/row_index.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "core/base/crc32c.h"
 #include "core/base/files/own.h"
+#include "core/base/files/replace.h"
 
 enum { BLOCKS_GROW_MIN = 64, PATH_TEXT_MAX = 4096 };
 
@@ -158,10 +158,10 @@ static uint32_t sum_of(const struct index_head *head, const struct row_block *bl
     return crc32c_extend(sum, blocks, (size_t)head->count * sizeof *blocks);
 }
 
-static bool name_file(const char *folder, uint64_t key, const char *suffix, char *ret)
+static bool name_file(const char *folder, uint64_t key, char *ret)
 {
     const int length =
-        snprintf(ret, PATH_TEXT_MAX, "%s/rows-%016llx%s", folder, (unsigned long long)key, suffix);
+        snprintf(ret, PATH_TEXT_MAX, "%s/rows-%016llx", folder, (unsigned long long)key);
     return length < PATH_TEXT_MAX;
 }
 
@@ -212,7 +212,7 @@ bool row_index_load(const char *folder, uint64_t key, const struct row_reader *r
     char path[PATH_TEXT_MAX];
     struct index_head head;
     struct file_state now;
-    FILE *file = name_file(folder, key, "", path) ? own_read(path) : NULL;
+    FILE *file = name_file(folder, key, path) ? own_read(path) : NULL;
     if (!file) return false;
     const bool is_read = read_file(file, &head, ret);
     fclose(file);
@@ -225,28 +225,14 @@ bool row_index_load(const char *folder, uint64_t key, const struct row_reader *r
     return false;
 }
 
-static bool write_file(FILE *file, const struct index_head *head, const struct row_index *x)
-{
-    const uint32_t sum = sum_of(head, x->blocks);
-    const size_t count = (size_t)x->count;
-    return fwrite(head, sizeof *head, 1, file) == 1 &&
-           fwrite(x->blocks, sizeof *x->blocks, count, file) == count &&
-           fwrite(&sum, sizeof sum, 1, file) == 1;
-}
-
 /* Whole or not at all, also where several tasks write it at once. */
 void row_index_save(const char *folder, uint64_t key, const struct row_index *x)
 {
-    char path[PATH_TEXT_MAX], fresh[PATH_TEXT_MAX];
-    if (!name_file(folder, key, "", path) || !name_file(folder, key, ".XXXXXX", fresh)) return;
-    const int descriptor = mkostemp(fresh, O_CLOEXEC);
-    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    if (!file) {
-        if (descriptor >= 0) close(descriptor);
-        return;
-    }
-    const struct index_head head = head_of(x, key);
-    bool is_written = write_file(file, &head, x);
-    is_written = fclose(file) == 0 && is_written;
-    if (!is_written || rename(fresh, path) != 0) unlink(fresh);
+    char path[PATH_TEXT_MAX];
+    struct index_head head = head_of(x, key);
+    uint32_t sum = sum_of(&head, x->blocks);
+    const struct iovec pieces[] = {{&head, sizeof head},
+                                   {x->blocks, (size_t)x->count * sizeof *x->blocks},
+                                   {&sum, sizeof sum}};
+    if (name_file(folder, key, path)) (void)file_replace_cached(path, pieces, 3);
 }

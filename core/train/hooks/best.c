@@ -17,7 +17,7 @@ struct best {
     bool restores, knows_day;
     char newest[CHECKPOINT_PATH_MAX]; /* checkpoint; "": none yet */
     uint64_t newest_step;
-    struct best_checkpoint alone; /* the newest evaluation that is of no pair */
+    struct best_checkpoint alone; /* the newest evaluation without a checkpoint of the same step */
     bool has_alone;
     struct {
         bool is_open, is_saved, is_evaluated;
@@ -77,8 +77,9 @@ void best_close(struct best *b)
     free(b);
 }
 
-/* train.daily: each day's files have their own evaluations, and often their own data.eval. Until it
- * is known when these were begun, nothing is compared with what is kept. */
+/* train.daily: evaluations of different days are not compared, for each day's files may come with
+ * other evaluation data (data.eval). Nothing is compared until the step with which the present day
+ * began is known. */
 static err know_day(struct best *b, const struct run_view *view)
 {
     int64_t step;
@@ -109,7 +110,7 @@ static void set_path(char ret[CHECKPOINT_PATH_MAX], const char *prefix)
     snprintf(ret, CHECKPOINT_PATH_MAX, "%s", prefix);
 }
 
-/* Where there is one of the values that this step began from, no other is made. */
+/* If a checkpoint has just the values that this step began from, no other one is asked for. */
 void best_begun(struct best *b, const struct run_view *view)
 {
     b->pair.is_open = true;
@@ -140,7 +141,7 @@ bool best_missed(struct best *b, const struct run_view *view, const struct evalu
     return true;
 }
 
-/* So that nobody wonders why a better line of the log is not the best. */
+/* Explains a better number in the log than that of the best checkpoint. */
 static void warn_of_missed(const struct best *b)
 {
     const struct best_checkpoints *kept = kept_by(b);
@@ -194,7 +195,7 @@ err best_saved(struct best *b, const struct run_view *view, const char *prefix)
     return keep_pair(b, view);
 }
 
-/* The last checkpoint may be one that another life has written. */
+/* The last checkpoint may have been written before this process was restarted. */
 static void find_last(struct best *b, const struct run_view *view)
 {
     char found[CHECKPOINT_PATH_MAX];
@@ -204,8 +205,8 @@ static void find_last(struct best *b, const struct run_view *view)
     b->newest_step = (uint64_t)checkpoint_step(found);
 }
 
-/* Not a warning, as what hooks cannot write is otherwise: whoever takes the last checkpoint must
- * not take it for the best. */
+/* An error, where other failures of hooks to write are warnings: otherwise the last checkpoint
+ * would be taken for the best one. */
 static err restore(const struct best *b, const struct run_view *view)
 {
     char prefix[CHECKPOINT_PATH_MAX];

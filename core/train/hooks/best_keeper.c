@@ -10,11 +10,11 @@
 #include "core/base/threads/thread.h"
 #include "core/train/spec/spec.h"
 
-/* The thread's until it is joined, but for what waits. */
+/* The thread's until it is joined, except for the queue. */
 struct best_copy {
     pthread_t thread;
     struct best_offer offer;
-    struct best_checkpoints kept; /* and with those that it has brought */
+    struct best_checkpoints kept; /* including those that it has brought */
     const char *checkpoint_dir;
     err result; /* of the last one that could not be brought */
     char why[ERROR_TEXT_MAX];
@@ -64,7 +64,7 @@ static bool take_next(struct best_copy *copy)
 static void *run(void *context)
 {
     struct best_copy *copy = context;
-    do { /* ends: what waits is given by the owner, one each time that it is called */
+    do { /* ends: the owner queues one more each time it calls */
         const err e = best_keep(&copy->kept, copy->checkpoint_dir, &copy->offer);
         lease_let_go(copy->offer.prefix);
         if (!e) continue;
@@ -99,7 +99,7 @@ static err start(struct best_keeper *k, const struct best_offer *offer)
     return e;
 }
 
-/* Of more than are kept the worst is not: the latest of several. */
+/* If more wait than are kept, the worst of them is left out; of equal ones, the latest. */
 static int find_worst(const struct best_copy *copy)
 {
     int ret = 0;
@@ -109,7 +109,7 @@ static int find_worst(const struct best_copy *copy)
     return ret;
 }
 
-/* Behind the one under way. false: the thread takes no more. */
+/* Behind the one under way. false: the thread is done. */
 static bool queue(struct best_copy *copy, const struct best_offer *offer)
 {
     pthread_mutex_lock(&copy->lock);
@@ -135,7 +135,7 @@ void best_keeper_close(struct best_keeper *k)
     if (best_keeper_wait(k)) log_line(LOG_WARNING, "%s", error_text());
 }
 
-/* Retention removes nothing that waits. */
+/* What waits is protected from retention. */
 err best_keeper_offer(struct best_keeper *k, const struct best_offer *offer)
 {
     TRY(lease_hold(offer->prefix));
@@ -145,7 +145,7 @@ err best_keeper_offer(struct best_keeper *k, const struct best_offer *offer)
     return e ? e : before;
 }
 
-/* Whatever the storage says is a warning: training does not end by it. */
+/* An error of the storage is only a warning: it does not end training. */
 err best_keeper_wait(struct best_keeper *k)
 {
     struct best_copy *copy = k->copy;

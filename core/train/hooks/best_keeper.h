@@ -1,7 +1,7 @@
-/* best_keeper.h - who brings the best checkpoints where they are kept, in a thread of its own, one
- * at a time: a disk may not answer, and behind a URL all their bytes are copied.
+/* best_keeper.h - copies the best checkpoints to where they are kept, one at a time, in a thread of
+ * its own: a disk may not answer, and behind a URL all bytes are copied.
  *
- * What is kept (`kept`) is as of the last call, and changes in calls of its owner alone.
+ * The list of what is kept (`kept`) is that of the last call: only calls of its owner change it.
  */
 #ifndef CORE_TRAIN_HOOKS_BEST_KEEPER_H
 #define CORE_TRAIN_HOOKS_BEST_KEEPER_H
@@ -29,10 +29,10 @@ err best_keep(struct best_checkpoints *, const char *checkpoint_dir, const struc
 void best_keeper_open(struct best_keeper *, const char *checkpoint_dir);
 void best_keeper_close(struct best_keeper *); /* waits, and logs what that one says */
 
-/* As best_checkpoints_offer, later, in the order of the calls. ERR_IO also where one from before
- * could not be kept. */
+/* Like best_checkpoints_offer, but done later, in the order of the calls. ERR_IO: this one, or one
+ * offered before, could not be kept. */
 err best_keeper_offer(struct best_keeper *, const struct best_offer *);
-/* Until all that was offered is kept. ERR_IO: something could not be, but the rest is. */
+/* Waits until all that was offered is kept. ERR_IO: something could not be kept; the rest is. */
 err best_keeper_wait(struct best_keeper *);
 
 #endif

@@ -16,8 +16,8 @@ struct checkpoint_saver {
 struct state {
     struct hook_timer timer;
     bool is_of_train;
-    bool is_due;    /* the last one that was asked for was not begun */
-    bool is_missed; /* one that was due by time or steps, and none was begun since */
+    bool is_due;    /* the last request was not followed by a checkpoint */
+    bool is_missed; /* one came due by time or steps, and no checkpoint has begun since */
 };
 
 static const struct field fields[] = {
@@ -47,7 +47,7 @@ static err check(const void *attributes, const struct spec *spec)
         &(struct every){"save_secs", "save_steps", a->save_secs, a->save_steps});
 }
 
-/* Both zero: a person wants the last checkpoint only, until one is set. */
+/* Both zero: only the last checkpoint is wanted, until an interval is set. */
 static bool standard(const struct run_view *view, void *attributes)
 {
     struct checkpoint_saver *a = attributes;
@@ -65,7 +65,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
-/* As the spec says by now. false: none but the last one. */
+/* By the present settings of the spec. false: none but the last one. */
 static bool saves_meanwhile(struct state *s, const struct run_view *view)
 {
     const struct checkpoint_spec *keys = &view->spec->train.checkpoint;
@@ -76,7 +76,7 @@ static bool saves_meanwhile(struct state *s, const struct run_view *view)
     return s->timer.every_secs > 0 || s->timer.every_steps > 0;
 }
 
-/* Whether one is being written already is the runner's to know. */
+/* Only the runner knows whether one is being written already. */
 static err save(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -87,9 +87,9 @@ static err save(void *state, const struct run_view *view, const struct occasion 
     return OK;
 }
 
-/* Asked for before the gradients leave, it is of the step that they make, where workers go in step
- * or there is one; else of one soon after. One that was due while a delta was being written is made
- * up for; while a checkpoint was, the next one will do. */
+/* Asked for before the gradients leave, so that it is of the step that they make if training is
+ * synchronous or there is one worker, else of one soon after. One that came due while a delta was
+ * being written is made up for; one that came due while a checkpoint was being written is not. */
 static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -100,14 +100,14 @@ static err computed(void *state, const struct run_view *view, const struct occas
     return is_due || s->is_missed ? save(state, view, o) : OK;
 }
 
-/* Nothing comes: one of the values that a life begins with is made up for, too. */
+/* No batch comes: a request that was refused is repeated, that at the start, too. */
 static err waited(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;
     return s->is_due ? save(state, view, o) : computed(state, view, o);
 }
 
-/* The step is the checkpoint's own: training has gone on since its snapshot. */
+/* The step is that of the checkpoint: training has gone on since its snapshot. */
 static err saved(void *state, const struct run_view *view, const struct occasion *o)
 {
     const char *prefix = o->saved.prefix;

@@ -51,7 +51,7 @@ struct command_attributes {
     int on_failure; /* enum on_failure */
 };
 
-/* A run of the command that has not begun: what it will find in its environment. */
+/* A queued run of the command, with the environment it will have. */
 struct pending {
     struct arena arena;
     enum moment moment;
@@ -66,8 +66,9 @@ struct state {
     pid_t pid;        /* of the shell that runs, and its process group; 0: none */
     enum moment running;
     uint64_t limit_ns;        /* when the one that runs must have ended */
-    bool is_killed;           /* it has been, and is not gone yet */
-    pid_t groups[GROUPS_MAX]; /* of shells that have ended, whose children may be this process' */
+    bool is_killed;           /* the shell was killed, and has not ended yet */
+    pid_t groups[GROUPS_MAX]; /* process groups of shells that have ended; their members may be
+                                 children of this process */
     int group_count;
     struct pending queue[QUEUE_MAX + 1];
     int queued;
@@ -160,8 +161,8 @@ static int own_variables(const struct state *s, const struct run_view *view, str
     return count;
 }
 
-/* What dtrain itself was started with, but for the names that say something of this run, or of this
- * process: a dtrain that the command starts has to prepare itself. */
+/* The environment of dtrain itself, without the variables that describe this run or this process: a
+ * dtrain that the command starts must not inherit those. */
 static bool is_of_a_run(const char *variable)
 {
     static const char *const names[] = {
@@ -187,7 +188,7 @@ static void make_environment(const struct state *s, const struct run_view *view,
 
 /* ---- the process ---- */
 
-/* Several hooks may have commands at the same moment: this one by its first words. */
+/* Several hooks may have commands at the same moment: this one is named by its first words. */
 static const char *describe(const struct state *s, enum moment moment, char ret[DESCRIPTION_MAX])
 {
     const char *command = s->attributes->command;
@@ -197,7 +198,7 @@ static const char *describe(const struct state *s, enum moment moment, char ret[
     return ret;
 }
 
-/* Something on this host failed, not the spec; ERR_IO would be a warning. */
+/* Not ERR_IO, which would only be a warning: something on this host failed, not the spec. */
 static err failed(const struct state *s, const char *why)
 {
     char text[DESCRIPTION_MAX];
@@ -207,7 +208,7 @@ static err failed(const struct state *s, const char *why)
     return OK;
 }
 
-/* No file of ours but the standard ones, no signal held back or ignored. */
+/* The child gets none of our files but the standard ones, and no signal blocked or ignored. */
 static int prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes)
 {
     const short flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
@@ -262,7 +263,7 @@ static err start_next(struct state *s, uint64_t now_ns)
     return failed(s, why);
 }
 
-/* With everything that it started and that did not leave its process group. */
+/* With all that it started, except what left its process group. */
 static void kill_running(struct state *s)
 {
     kill(-s->pid, SIGKILL);
@@ -289,8 +290,8 @@ static err kill_late(struct state *s)
     return failed(s, why);
 }
 
-/* What a command leaves behind becomes a child of process 1, as this one is in a container, and a
- * zombie when it ends. A group without children here is forgotten. */
+/* What a command leaves behind is adopted by process 1, which this process is in a container, and
+ * becomes a zombie when it ends. A group without children of ours is forgotten. */
 static void reap_groups(struct state *s)
 {
     for (int i = s->group_count - 1; i >= 0; i--) {
@@ -307,8 +308,8 @@ static void note_group(struct state *s, pid_t group)
     s->groups[s->group_count++] = group;
 }
 
-/* Has it ended, or must it? Never waits. Where somebody else took the child, how it ended is not
- * known and counts as well. */
+/* Never waits. If somebody else reaped the child, its exit code is unknown, and taken for a
+ * success. */
 static err look_after(struct state *s, uint64_t now_ns)
 {
     int status = 0;
@@ -332,7 +333,7 @@ static void leave_out(const struct state *s, enum moment moment, uint64_t step)
              describe(s, moment, text), (unsigned long long)step, QUEUE_MAX);
 }
 
-/* The newest is worth most. false: none of the kind waits. */
+/* The newest is worth most, so the oldest goes. false: none of that kind waits. */
 static bool make_room(struct state *s, enum moment moment)
 {
     int i = 0;
@@ -345,7 +346,7 @@ static bool make_room(struct state *s, enum moment moment)
     return true;
 }
 
-/* The environment is made now: when the command's turn comes the run has gone on. */
+/* The environment is made now: by the time the command runs, training has gone on. */
 static err happened(struct state *s, const struct run_view *view, enum moment moment, int code)
 {
     const int places = moment == AT_END ? QUEUE_MAX + 1 : QUEUE_MAX;
@@ -360,7 +361,7 @@ static err happened(struct state *s, const struct run_view *view, enum moment mo
     return start_next(s, view->now_ns);
 }
 
-/* A recovery is no start. */
+/* Only the first one: a recovery is not a start. */
 static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -402,8 +403,8 @@ static err keep_first(err first, err next, char why[ERROR_TEXT_MAX])
     return next;
 }
 
-/* Waits, since nothing comes after it: QUEUE_MAX + 2 limits at most. The runner's clock stands
- * still meanwhile. The first failure is the one that is told. */
+/* Waits, since nothing comes after it: for QUEUE_MAX + 2 time limits at most. The runner's clock
+ * does not advance meanwhile. The first failure is returned. */
 static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -419,7 +420,7 @@ static err end(void *state, const struct run_view *view, const struct occasion *
     return e ? fail(e, "%s", why) : OK;
 }
 
-/* Where there was no end: a job that failed leaves nothing running. */
+/* Without an `end`, that is if the job failed: nothing is left running. */
 static void close_command(void *state)
 {
     struct state *s = state;

@@ -1,8 +1,8 @@
-/* early_stopping.c - training that no longer helps ends: TensorFlow's stop_if_no_decrease_hook and
- * stop_if_no_increase_hook.
+/* early_stopping.c - ends training that no longer improves: TensorFlow's stop_if_no_decrease_hook
+ * and stop_if_no_increase_hook.
  *
- * Looked at are evaluations; steps are global steps. Stopping is an end like any other: the last
- * checkpoint is written and the exit code is 0.
+ * It looks at evaluations and counts global steps. Stopping is an ordinary end: the last checkpoint
+ * is written and the exit code is 0.
  */
 #include "core/train/hooks/early_stopping.h"
 
@@ -13,11 +13,11 @@
 #include "core/base/log.h"
 #include "core/train/hooks/values.h"
 
-enum { MODE_AUTO = BETTER_NEAR_ONE }; /* what comes before is of enum better */
+enum { MODE_AUTO = BETTER_NEAR_ONE }; /* the modes before it are those of enum better */
 
 struct early_stopping {
     const char *metric; /* "loss" or a metric, of the evaluation */
-    int mode;           /* BETTER_LESS, BETTER_MORE or MODE_AUTO: as the metric has it */
+    int mode;           /* BETTER_LESS, BETTER_MORE, or MODE_AUTO: as the metric says */
     int64_t max_steps;
     int64_t min_steps;
 };
@@ -62,7 +62,7 @@ const char *early_stopping_metric(const struct spec *spec)
     return NULL;
 }
 
-/* Without evaluations it would wait for ever and nobody would notice. */
+/* Without evaluations it would never stop anything, and nobody would notice. */
 static err check(const void *attributes, const struct spec *spec)
 {
     if (hooks_evaluate_while_training(spec)) return OK;
@@ -94,7 +94,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
-/* A best that lies ahead of the values has been undone. */
+/* A best step beyond the present one was undone by a recovery. */
 static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -102,8 +102,7 @@ static err adopted(void *state, const struct run_view *view, const struct occasi
     return OK;
 }
 
-/* Equal is not better, and NaN is better than nothing only. What is undefined is not asked about.
- */
+/* Equal is not better; NaN is better than having no value yet. An undefined metric is skipped. */
 static bool is_better(const struct state *s, double value)
 {
     if (!s->has_best) return true;
@@ -111,7 +110,7 @@ static bool is_better(const struct state *s, double value)
     return better_is(s->better, value, s->best);
 }
 
-/* Said once: steps that are under way may still bring evaluations. */
+/* Logged once: steps under way may still bring evaluations. */
 static void stop(struct state *s, const struct run_view *view)
 {
     const struct early_stopping *a = s->attributes;

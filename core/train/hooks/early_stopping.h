@@ -1,4 +1,5 @@
-/* early_stopping.h - what the hook of this name looks at, for whoever keeps the best by it. */
+/* early_stopping.h - the metric by which the hook of this name stops, for who keeps the best
+ * checkpoints. */
 #ifndef CORE_TRAIN_HOOKS_EARLY_STOPPING_H
 #define CORE_TRAIN_HOOKS_EARLY_STOPPING_H
 

@@ -1,12 +1,12 @@
 /* evaluation.c - evaluations while training continues.
  *
- * The chief evaluates between two of its own steps, at the values that it is about to use, while
- * the others go on (async) or wait for it (sync). What training starts with is not evaluated. Every
- * evaluation, also that of the end, is recorded under the names of the training's own numbers in
- * the folder eval below that of the summaries, as TensorFlow's Estimator does, so that TensorBoard
- * draws both into one chart.
+ * The chief evaluates between two of its own steps, with the values that the next one will use,
+ * while the others continue (async) or wait (sync). Initial values are not evaluated. All
+ * evaluations, including the last one, are recorded in the folder `eval` below that of the
+ * summaries, under the same names as the numbers of training: so TensorBoard draws both in one
+ * chart, as with TensorFlow's Estimator.
  *
- * Where the best checkpoints are kept, it evaluates what is saved (core/train/hooks/best.h).
+ * If the best checkpoints are kept, what is evaluated is what is saved (core/train/hooks/best.h).
  */
 #include "core/base/files/file_system.h"
 #include "core/base/log.h"
@@ -14,21 +14,22 @@
 #include "core/train/hooks/values.h"
 
 struct evaluation_attributes {
-    int64_t every_n_steps; /* exactly one of the two; made from "train": perhaps neither */
+    int64_t every_n_steps; /* exactly one of the two; if made from the keys of "train", perhaps
+                              neither */
     double every_n_secs;
 };
 
-/* Of the checkpoint whose values are to be evaluated, where the best are kept. */
+/* Of the checkpoint whose values are to be evaluated, if the best ones are kept. */
 enum best_saving {
     NOT_SAVING,
     SAVING_OWED,  /* to be asked for at the end of this step */
-    SAVING_BEGUN, /* the values that come are being saved */
-    SAVING_BUSY,  /* another one is being written: they are not */
+    SAVING_BEGUN, /* the next step begins from the values that are being saved */
+    SAVING_BUSY,  /* it does not: another checkpoint is being written */
 };
 
 struct state {
     struct hook_timer timer;
-    bool is_asking;    /* the evaluation that is told is this hook's own */
+    bool is_asking;    /* the evaluation that all hooks hear of was asked for by this one */
     struct best *best; /* NULL: none are kept */
     enum best_saving saving;
     struct events *events; /* of the folder eval; NULL: not opened yet */
@@ -51,7 +52,7 @@ static err check(const void *attributes, const struct spec *spec)
         &(struct every){"every_n_secs", "every_n_steps", a->every_n_secs, a->every_n_steps});
 }
 
-/* Also where only the last evaluation is to be recorded. */
+/* Used if only the last evaluation is to be recorded, too. */
 static bool standard(const struct run_view *view, void *attributes)
 {
     struct evaluation_attributes *a = attributes;
@@ -77,7 +78,7 @@ static void close(void *state)
     best_close(s->best);
 }
 
-/* The clock starts with the run, and anew where a recovery went back. */
+/* The clock starts with the run, and again after each recovery. */
 static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -103,7 +104,8 @@ static err computed(void *state, const struct run_view *view, const struct occas
     return OK;
 }
 
-/* What could not be saved is evaluated when it is due, and is owed a checkpoint. */
+/* If the values could not be saved they are evaluated when that is due, and a checkpoint is asked
+ * for later. */
 static bool evaluates_now(struct state *s, const struct run_view *view)
 {
     const bool is_due_now = is_due(s, view);
@@ -113,7 +115,7 @@ static bool evaluates_now(struct state *s, const struct run_view *view)
     return false;
 }
 
-/* Marked as done before it is: an evaluation that fails is not tried with every step. */
+/* Noted as done first: an evaluation that fails is not repeated with every step. */
 static err before(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -125,7 +127,7 @@ static err before(void *state, const struct run_view *view, const struct occasio
     const err e = hooks_evaluate(view, &evaluation);
     s->is_asking = false;
     if (e == ERR_PEER) {
-        s->timer = timer; /* the step starts over, and so does this */
+        s->timer = timer; /* the step begins again, and so does the request */
         return e;
     }
     const bool is_owed =
@@ -134,7 +136,7 @@ static err before(void *state, const struct run_view *view, const struct occasio
     return e;
 }
 
-/* The same words as in the line with which a run ends. */
+/* The same words as in the last line of a run. */
 static void write_line(const struct run_view *view, const struct evaluation *evaluation)
 {
     char text[EVALUATION_TEXT_MAX];
@@ -142,7 +144,7 @@ static void write_line(const struct run_view *view, const struct evaluation *eva
              evaluation_text(view->session, evaluation, view->global_step, "test", text));
 }
 
-/* Nobody makes the folder of a run that is never evaluated. */
+/* Opened late: a run without evaluations has no such folder. */
 static err open_events(struct state *s, const struct run_view *view)
 {
     char folder[PATH_BYTES_MAX];
@@ -154,7 +156,7 @@ static err open_events(struct state *s, const struct run_view *view)
     return events_write_beside(s->events);
 }
 
-/* What an earlier life has recorded from this step on is not true any more. */
+/* What was recorded from this step on, before a restart or recovery, no longer holds. */
 static err record(struct state *s, const struct run_view *view, const struct evaluation *evaluation)
 {
     const bool begins = !s->events || view->global_step <= s->recorded;
@@ -171,7 +173,7 @@ static enum best_kind kind_of(const struct state *s, bool is_last)
     return s->saving == SAVING_BEGUN ? BEST_OF_PAIR : BEST_ALONE;
 }
 
-/* The best first: it is worth more than a line. */
+/* The best checkpoint first: it matters more than a line. */
 static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;

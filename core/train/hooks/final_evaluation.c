@@ -46,7 +46,7 @@ static err check(const void *attributes, const struct spec *spec)
     return OK;
 }
 
-/* A run of hours must not end with a file that could not be written. */
+/* Checked at the start: a run of hours must not end with a file that cannot be written. */
 static err check_place(const char *path)
 {
     char folder[PATH_BYTES_MAX];
@@ -72,7 +72,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
-/* Kept, since at the end the evaluation's memory may hold something else. */
+/* Copied, since at the end the memory of the evaluation may hold something else. */
 static err evaluated(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -102,7 +102,7 @@ static char *print(const struct state *s)
     return text;
 }
 
-/* Also where the job failed: the last that is known may be of use. */
+/* Written if the job failed, too: the last known evaluation may be of use. */
 static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;

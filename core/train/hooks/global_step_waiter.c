@@ -1,8 +1,8 @@
 /* global_step_waiter.c - a worker that begins late.
  *
- * In asynchronous training the first steps are taken by few workers more calmly than by many: a
- * worker that waits until the others have come so far starts from better values. Who runs the
- * worker does the waiting (hooks_wait_step), since a hook must not.
+ * Asynchronous training starts more calmly with few workers than with many: a worker that waits
+ * until the others have taken some steps starts from better values. The runner of the worker does
+ * the waiting (hooks_wait_step), since a hook must not wait.
  */
 #include "core/train/hooks/hook.h"
 
@@ -17,14 +17,14 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Where every worker takes part in every step, one that waits would wait for itself. */
+/* If every worker takes part in every step, one that waits would wait for itself. */
 static err check(const void *attributes, const struct spec *spec)
 {
     if (spec->train.mode == MODE_ASYNC) return OK;
     return fail(ERR_INPUT, "has a meaning with mode async only");
 }
 
-/* One spec is for all workers; somebody must begin. */
+/* One spec is for all workers, and one of them has to begin: the chief. */
 static err begin(void *state, const void *attributes, const struct run_view *view)
 {
     const struct global_step_waiter *a = attributes;

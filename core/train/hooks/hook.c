@@ -1,4 +1,5 @@
-/* hook.c - all hooks of one process: which there are, their order, and what their errors mean. */
+/* hook.c - all hooks of one process: which there are, in which order they run, and what their
+ * errors mean. */
 #include "core/train/hooks/hook.h"
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ struct hooks {
 
 /* ---- errors ---- */
 
-/* As a person finds it in the spec; those of the keys have no place of their own there. */
+/* Hooks of the list are named by their place in it; those made from keys of "train" have none. */
 static void label(const struct instance *i, char text[LABEL_MAX])
 {
     const char *name = i->hook->object.name;
@@ -38,7 +39,7 @@ static void label(const struct instance *i, char text[LABEL_MAX])
         snprintf(text, LABEL_MAX, "train.hooks[%d]: %s", i->index, name);
 }
 
-/* A disk that is full today may be empty tomorrow; training does not end for it. */
+/* A disk that is full now may have room later; training does not end for it. */
 static err forgive(struct instance *i, err e)
 {
     char name[LABEL_MAX];
@@ -64,7 +65,7 @@ static err tell_own(const struct run_view *view, const struct occasion *o)
     return own->hook && own->hook->on[o->kind] ? own->hook->on[o->kind](own->state, view, o) : OK;
 }
 
-/* An end that fails does not take away the others' ends; the first failure is told. */
+/* All hooks hear of the end, even if one fails; the first failure is returned. */
 static err tell_end(const struct run_view *view, const struct occasion *o)
 {
     char why[ERROR_TEXT_MAX] = "";
@@ -83,7 +84,7 @@ err hooks_tell(const struct run_view *view, const struct occasion *o)
 {
     const bool is_last = o->kind == OCCASION_EVALUATED && o->evaluated.is_last;
     if (o->kind == OCCASION_END) return tell_end(view, o);
-    if (!is_last) TRY(tell_own(view, o)); /* else it may end the run: after the others */
+    if (!is_last) TRY(tell_own(view, o)); /* Other errors end the run, after the other hooks */
     for (int i = 0; i < view->hooks->count; i++) TRY(tell_one(&view->hooks->at[i], view, o));
     return is_last ? tell_own(view, o) : OK;
 }
@@ -108,7 +109,7 @@ uint64_t hooks_wait_step(const struct hooks *hooks)
 
 /* ---- which there are ---- */
 
-/* What belongs to the run as a whole is done once, by the chief. */
+/* What concerns the run as a whole is done once, by the chief. */
 static bool runs_here(const struct hook *hook, const struct run_view *view)
 {
     return view->is_chief || hook->on_every_worker;
@@ -173,7 +174,7 @@ static err add_all(struct hooks *hooks, const struct run_view *view)
     return OK;
 }
 
-/* Without a place for summaries a run is still a run. */
+/* A run without a place for summaries is still a run. */
 static err open_events(struct run_view *view)
 {
     if (!view->is_chief || !view->summary_dir) return OK;
@@ -190,7 +191,7 @@ static err begin(struct instance *i, const struct run_view *view)
     return i->hook->begin ? forgive(i, i->hook->begin(i->state, i->attributes, view)) : OK;
 }
 
-/* Events first: a hook may write when it begins. */
+/* The events file first: a hook may write when it begins. */
 static err open_all(struct run_view *view, const struct own_hook *own)
 {
     struct hooks *hooks = view->hooks;

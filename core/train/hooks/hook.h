@@ -22,30 +22,31 @@
 #include "core/train/summary/events.h"
 #include "core/train/summary/timeline.h"
 
-/* What happens in a run. A new kind is its word here and the place that tells it. */
+/* What happens in a run. A new kind: a word here, and hooks_tell() where it happens. */
 enum occasion_kind {
-    OCCASION_ADOPTED,  /* values of view->global_step are there: the start, and each recovery */
-    OCCASION_BEFORE,   /* a step, from the values of view->global_step */
-    OCCASION_COMPUTED, /* the gradients of the step that gets the number view->global_step */
+    OCCASION_ADOPTED,  /* the values of step view->global_step are there: at the start, and after
+                          each recovery */
+    OCCASION_BEFORE,   /* a step begins from the values of view->global_step */
+    OCCASION_COMPUTED, /* the gradients of step view->global_step are computed */
     OCCASION_STEPPED,  /* they have left */
     OCCASION_WAITED,   /* or nothing was computed: no batch has come for about a second */
     OCCASION_SAVED,
     OCCASION_EVALUATED,
-    OCCASION_TRACED,  /* chief; somebody asked for it */
+    OCCASION_TRACED,  /* chief only; somebody asked for it */
     OCCASION_COVERED, /* chief; an epoch is over, or has come so far: where a run begins from, at
                          its end and, of data without end, at each checkpoint */
-    OCCASION_END,     /* every hook is told, also where one before it failed */
+    OCCASION_END,     /* every hook hears of it, even if one before it failed */
     OCCASION_KINDS
 };
 
 /* Rows of the data whose gradients are in the values (core/cluster/role/coverage.h). */
 struct rows_seen {
     uint64_t epoch, epochs; /* the first one, from 0, and how many, where they are told as one */
-    uint64_t rows, applied; /* in all of these; of them */
+    uint64_t rows, applied; /* in all of these epochs; of them, those in the values */
     uint64_t twice, lost, late, total; /* of the whole run: of the epochs that are over; what came
                                           of them after that (not lost any more); of all pushes */
     bool is_over;
-    bool is_endless; /* of data that come while they are used: rows are those that have come */
+    bool is_endless; /* of data that arrives during training: the rows that have arrived */
     uint64_t left;   /* of these, at their end, for less than a push of everybody */
 };
 
@@ -74,16 +75,17 @@ struct occasion {
 /* What hooks may ask for. */
 struct run_asks {
     bool (*save)(void *asker); /* a checkpoint, soon; false: not while one is being written */
-    void (*stop)(void *asker, err kind, const char *why); /* OK: steps end, the rest is as usual */
-    err (*evaluate)(void *asker, struct evaluation *ret); /* hooks say hooks_evaluate() */
-    /* The last checkpoint gets the values of another one. Of the last evaluation; optional. */
+    void (*stop)(void *asker, err kind, const char *why); /* OK: an ordinary end, and no error */
+    err (*evaluate)(void *asker, struct evaluation *ret); /* a hook calls hooks_evaluate() */
+    /* The last checkpoint gets the values of another one: to be asked at the last evaluation.
+     * Optional. */
     err (*restore)(void *asker, const char *prefix);
-    /* A timeline of all tasks, of so many steps from `first_step` on. false: one is being made, or
-     * there is nobody who can make one. Optional. */
+    /* A timeline of all tasks, of this many steps from `first_step` on. false: one is being made,
+     * or nobody can make one. Optional. */
     bool (*trace)(void *asker, uint64_t first_step, int steps);
 };
 
-struct run_view { /* what hooks see; filled in by whoever runs the worker */
+struct run_view { /* what hooks see; filled in by who runs the worker */
     const struct spec *spec;
     struct session *session;
     bool is_chief;
@@ -94,7 +96,7 @@ struct run_view { /* what hooks see; filled in by whoever runs the worker */
     uint64_t last_step;   /* where the run ends; 0: unknown */
     uint64_t own_steps;   /* of this process */
     double loss, learning_rate, gradient_norm; /* of the last own step; norm 0 where unknown */
-    double rate_factor;                        /* what rates of schedules are multiplied by, then */
+    double rate_factor;  /* what the rates of schedules were multiplied by in that step */
     uint64_t staleness;  /* async: updates between the values of the last answered step and its
                             gradient's turn */
     double push_seconds; /* from the last push to the last of its answers */
@@ -116,8 +118,8 @@ struct hook { /* any function may be NULL */
     /* When the model is there: ERR_INPUT where attributes name values or metrics that it lacks.
      * Optional; begin() sees to it, too. */
     err (*check_names)(const void *attributes, const struct run_view *);
-    /* Of the hooks that the keys of "train" make: changes attributes, which hold their defaults, to
-     * what the keys say; false: they ask for none. */
+    /* For hooks made from the keys of "train": sets the attributes, which hold their defaults, by
+     * those keys; false: the keys ask for no such hook. */
     bool (*standard)(const struct run_view *, void *attributes);
     /* The global step before which this process computes nothing; 0: it does not wait. */
     uint64_t (*wait_step)(const void *state);
@@ -127,8 +129,8 @@ struct hook { /* any function may be NULL */
 };
 extern const struct kinds hook_kinds; /* key "type" */
 
-/* TensorFlow's SecondOrStepTimer: exactly one of the two is set; due at the first question, never
- * twice for one step. */
+/* TensorFlow's SecondOrStepTimer: exactly one of the two is set. It is due when first asked, and
+ * never twice for one step. */
 struct hook_timer {
     double every_secs;   /* 0: by steps */
     int64_t every_steps; /* 0: by secs */
@@ -138,15 +140,17 @@ struct hook_timer {
 bool hook_timer_is_due(const struct hook_timer *, uint64_t step, uint64_t now_ns);
 void hook_timer_fired(struct hook_timer *, uint64_t step, uint64_t now_ns);
 
-/* When the values of a global step were there, which is when a worker begins its step: BEFORE. At
- * the step's end others may have gone on, by as much as the step was longer than usual. */
+/* The time at which the values of a global step arrived, which is when a worker begins its step: in
+ * BEFORE. Read at the end of a step it would be off by the time by which this step was longer than
+ * usual. */
 struct step_time {
     uint64_t step, ns;
 };
-double steps_per_second(struct step_time from, struct step_time to); /* 0: there is no telling */
+double steps_per_second(struct step_time from, struct step_time to); /* 0: not known */
 
-/* One that is no part of the spec: of the program that runs the worker. It is told before all
- * others, of the end after them; only its occasions are asked for, and no error is forgiven. */
+/* A hook that is not in the spec: the program's own. It hears of everything before the others do,
+ * of the end after them; of its functions only those for occasions are called, and any error of it
+ * ends the job. */
 struct own_hook {
     const struct hook *hook; /* NULL: none */
     void *state;             /* the caller's */
@@ -155,15 +159,15 @@ struct own_hook {
 /* All hooks of one process, in TensorFlow's order: step counter, summaries, checkpoints, then the
  * spec's list. Fills in view->hooks and view->events, and begins each. */
 err hooks_open(struct run_view *, const struct own_hook *own);
-/* What can be said of the hooks of a run without running it: view has spec and session. */
+/* What the hooks of a run can be checked for without running it: view has spec and session. */
 err hooks_check(const struct run_view *);
 void hooks_close(struct run_view *); /* without hooks is fine */
-/* Each in its order, up to the first that fails. A hook may tell another occasion meanwhile. */
+/* All hooks in order, up to the first that fails. Meanwhile a hook may cause another occasion. */
 err hooks_tell(const struct run_view *, const struct occasion *);
-/* From a hook, in BEFORE only: asks for an evaluation, of which all hooks are told. */
+/* From a hook, in BEFORE only: asks for an evaluation, of which all hooks hear. */
 err hooks_evaluate(const struct run_view *, struct evaluation *ret);
-/* Not only at the end, by its keys or by a hook of its list. */
+/* Whether there are evaluations before the end, by the keys or by a hook of the list. */
 bool hooks_evaluate_while_training(const struct spec *);
-uint64_t hooks_wait_step(const struct hooks *); /* of global_step_waiter: 0 none */
+uint64_t hooks_wait_step(const struct hooks *); /* of global_step_waiter; 0: none */
 
 #endif

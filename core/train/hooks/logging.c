@@ -1,9 +1,9 @@
-/* logging.c - numbers of a step by name, as TensorFlow's LoggingTensorHook logs them:
+/* logging.c - logs numbers of a step by name, as TensorFlow's LoggingTensorHook does:
  *
  *     loss = 0.25, accuracy = 0.9 (0.123 sec)
  *
- * Names stand in the order of the spec, or sorted where it names none. Iterations are the worker's
- * own steps, and the first one is logged; the seconds are those since the line before.
+ * Names are in the order of the spec, or sorted if it names none. Iterations are this worker's own
+ * steps, of which the first is logged; the seconds are those since the line before.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,9 +23,9 @@ struct state {
     const struct logging *attributes;
     struct hook_timer timer;
     uint64_t iterations; /* own steps seen */
-    bool has_numbers;    /* those of the last own step can still be read */
+    bool has_numbers;    /* the numbers of the last own step can still be read */
     bool has_norm;       /* gradient_norm is among the values */
-    bool is_due;         /* a line about the step that was computed */
+    bool is_due;         /* the step that was computed gets a line */
     double gradient_norm;
     int count;
     int indices[HOOK_VALUES_MAX];
@@ -62,7 +62,7 @@ static int compare_names(const void *a, const void *b, void *names)
     return strcmp(at[*(const int *)a], at[*(const int *)b]);
 }
 
-/* Sorted, or as the spec has them; an unknown name ends the program before the first step. */
+/* Sorted, or as the spec lists them; an unknown name is an error before the first step. */
 static err choose(struct state *s, const char *names[], int count)
 {
     const struct strings *values = &s->attributes->values;
@@ -101,7 +101,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return choose(s, names, count);
 }
 
-/* A global step of a billion has all its digits. */
+/* A global step of a billion is shown with all its digits. */
 static void number_text(double value, char text[NUMBER_MAX_BYTES])
 {
     const bool is_whole = value == floor(value) && fabs(value) < 1e15;
@@ -111,7 +111,7 @@ static void number_text(double value, char text[NUMBER_MAX_BYTES])
         snprintf(text, NUMBER_MAX_BYTES, is_whole ? "%.0f" : "%.7g", value);
 }
 
-/* passed_s below zero: no line before this one. */
+/* passed_s below zero: this is the first line. */
 static void write_line(const struct state *s, const struct run_view *view, double passed_s)
 {
     char line[LINE_MAX_BYTES] = "", number[NUMBER_MAX_BYTES];
@@ -134,7 +134,7 @@ static double passed_s(const struct hook_timer *timer, uint64_t now_ns)
     return timer->has_fired ? (double)(now_ns - timer->fired_ns) / 1e9 : -1;
 }
 
-/* A recovery moves the stream of batches, and the last batch is gone with the old one. */
+/* A recovery moves the stream of batches; the last batch is gone with the old one. */
 static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -142,7 +142,7 @@ static err adopted(void *state, const struct run_view *view, const struct occasi
     return OK;
 }
 
-/* Gradients can be read here only. Which step is the last one is not known beforehand. */
+/* Gradients can be read here only. Which step will be the last is not known beforehand. */
 static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;
@@ -164,7 +164,7 @@ static err stepped(void *state, const struct run_view *view, const struct occasi
     return OK;
 }
 
-/* The last batch's numbers are still there; the global step is where the others have come to. */
+/* The last batch's numbers are still there; the global step includes those of other workers. */
 static err end(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;

@@ -1,8 +1,8 @@
-/* nan.c - what a loss that is not finite means.
+/* nan.c - what happens when the loss is not finite.
  *
- * Without this hook, and by default with it, the step fails and the job with it
- * (core/train/session/step.c). Where it need not fail, the run is stopped well instead: the
- * gradients of that step become zero before they leave, so that the last checkpoint holds numbers.
+ * By default the step fails, and the job with it (core/train/session/step.c). With this hook and
+ * fail_on_nan_loss false the run is stopped instead: the gradients of that step become zero before
+ * they are pushed, so that the last checkpoint holds numbers.
  */
 #include <math.h>
 
@@ -33,7 +33,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
-/* The last chance: what is computed here leaves for the ps next. */
+/* The last chance: next the gradients are pushed. */
 static err computed(void *state, const struct run_view *view, const struct occasion *o)
 {
     const struct state *s = state;

@@ -1,9 +1,9 @@
-/* profiler.c - where the time of a step goes: a timeline of all tasks, every so often.
+/* profiler.c - timelines of all tasks, at intervals: where the time of a step goes.
  *
- * As TensorFlow's ProfilerHook does it, but for the whole cluster on one clock. The chief's hook
- * decides which steps, a little before they come, so that everybody has heard of it; those of
- * save_steps are its multiples, or a little later where other workers went past one meanwhile.
- * Never the first step of a process, which is like no other. One timeline at a time: the next one
+ * Like TensorFlow's ProfilerHook, but for the whole cluster on one clock. The chief's hook chooses
+ * the steps a little ahead, so that every task hears of them in time; with save_steps they are
+ * multiples of it, or a little later if other workers had passed one meanwhile. The first step of a
+ * process is never chosen: it takes longer than others. There is one timeline at a time: the next
  * is asked for when the one before it is written.
  */
 #include <errno.h>
@@ -26,8 +26,8 @@ struct profiler {
 struct state {
     const struct profiler *attributes;
     struct hook_timer timer; /* save_secs */
-    uint64_t next_step;      /* save_steps: the multiple that comes next */
-    uint64_t asked_step;     /* of the timeline that is being made; 0: none */
+    uint64_t next_step;      /* save_steps: the next multiple */
+    uint64_t asked_step;     /* of the timeline being made; 0: none */
 };
 
 static const struct field fields[] = {
@@ -62,7 +62,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
 
 /* ---- when ---- */
 
-/* The next multiple that the first of the coming own steps does not reach. */
+/* With save_steps: the next multiple after this step. */
 static void plan_next(struct state *s, const struct run_view *view, uint64_t step)
 {
     const uint64_t every = (uint64_t)s->attributes->save_steps;
@@ -71,7 +71,7 @@ static void plan_next(struct state *s, const struct run_view *view, uint64_t ste
     s->asked_step = 0;
 }
 
-/* The step that is about to be computed is the first: it has the number global_step + 1. */
+/* The step that is about to be computed, number global_step + 1, is the first of them. */
 static err adopted(void *state, const struct run_view *view, const struct occasion *o)
 {
     plan_next(state, view, view->global_step + 1);
@@ -113,7 +113,7 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-/* For who looks at the log only: what the chief's own steps were made of. */
+/* A summary for the log: what the chief's own steps were made of. */
 static void log_shares(const struct timeline *t, const char *path)
 {
     const struct timeline_shares s = timeline_shares(&t->parts[0]);

@@ -1,9 +1,9 @@
 /* step_counter.c - how fast the whole cluster trains: global steps and examples per second.
  *
- * Measured is from the beginning of one own step to that of another. The first one takes longer
- * than all others, and the clock starts behind it. Where the global step stands still over several
- * own steps, as where every gradient is dropped, that is said, five times at most. Two in a row can
- * have one number where a checkpoint is cut between them.
+ * It measures from the start of one of this worker's steps to the start of another. The first step
+ * takes longer than the others, so the clock starts after it. If the global step does not grow over
+ * several own steps, as when every gradient is dropped, a warning says so, at most five times; two
+ * steps in a row may see the same number if a snapshot was taken between them.
  */
 #include <inttypes.h>
 
@@ -21,9 +21,9 @@ enum { EVERY_N_STEPS = 100 };
 struct state {
     struct hook_timer timer;
     bool has_first, has_since;
-    struct step_time begun, since; /* the own step that is computed; the last measurement */
+    struct step_time begun, since; /* the own step being computed; that of the last measurement */
     uint64_t last_step;            /* of the last own step */
-    int standing;                  /* own steps in a row that brought no other number */
+    int standing; /* own steps in a row during which the global step did not grow */
     int warnings;
     struct log_pace pace;
 };
@@ -47,7 +47,7 @@ static err check(const void *attributes, const struct spec *spec)
         &(struct every){"every_n_secs", "every_n_steps", a->every_n_secs, a->every_n_steps});
 }
 
-/* As in TensorFlow only where there is a folder to record it in. */
+/* As in TensorFlow only if there is a folder for summaries. */
 static bool standard(const struct run_view *view, void *attributes)
 {
     struct step_counter *a = attributes;
@@ -65,7 +65,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
-/* Compared are own steps, not those at which the clock was read. */
+/* Own steps are compared, not the times at which the clock was read. */
 static void warn_standstill(struct state *s, const struct run_view *view)
 {
     const bool stands = view->own_steps > 1 && view->global_step == s->last_step;
@@ -79,7 +79,7 @@ static void warn_standstill(struct state *s, const struct run_view *view)
              s->standing, view->global_step);
 }
 
-/* Tags and the line are TensorFlow's. */
+/* Tags and the log line are TensorFlow's. */
 static err report(struct state *s, const struct run_view *view, double steps_per_s)
 {
     const double gradients = (double)spec_replicas(view->spec, view->workers);

@@ -1,11 +1,11 @@
-/* summary_saver.c - what TensorBoard shows of a run, by steps or by time.
+/* summary_saver.c - what TensorBoard shows of a run, at intervals of steps or time.
  *
  * Scalars: loss, each metric of the batch, learning_rate, gradient_norm. Histograms of all that
- * came between two savings: staleness, push_seconds. On demand histograms of every variable and
- * gradient, for which the other workers may wait. At the start the graph and the spec.
+ * came between two summaries: staleness, push_seconds. On demand, histograms of every variable and
+ * gradient, for which the other workers may have to wait. At the start, the graph and the spec.
  *
- * Each START of a session carries the step from which it continues: readers then leave out what an
- * earlier life of the run wrote beyond it.
+ * Each session START carries the step from which it continues: readers drop what was written for
+ * later steps before the restart.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ struct state {
     const struct summary_saver *attributes;
     struct hook_timer timer;
     bool has_described;           /* graph and spec are written */
-    bool is_due;                  /* this step's numbers are wanted: computed to stepped */
+    bool is_due;                  /* a summary of this step is wanted: from computed to stepped */
     double gradient_norm;         /* of this step; 0: not known */
     struct histogram *histograms; /* [HISTOGRAMS] */
     float *values;                /* of one variable, in host memory; NULL: not wanted */
@@ -64,7 +64,7 @@ static bool standard(const struct run_view *view, void *attributes)
     return view->summary_dir && (a->save_steps > 0 || a->save_secs > 0);
 }
 
-/* Everything is allocated here, so that no step allocates. */
+/* Everything is allocated here: steps allocate nothing. */
 static err begin(void *state, const void *attributes, const struct run_view *view)
 {
     struct state *s = state;
@@ -96,7 +96,7 @@ static void close(void *state)
 
 /* ---- at the start ---- */
 
-/* Lines set in by four are code in every dialect of Markdown. */
+/* Lines indented by four are code in every dialect of Markdown. */
 static char *indent(const char *text)
 {
     size_t lines = 1;
@@ -137,8 +137,8 @@ static err write_graph(const struct run_view *view)
     return e;
 }
 
-/* TensorBoard forgets what was told from this step on. What was told at the step that a run
- * continues from, of its last evaluation say, stays true. */
+/* TensorBoard drops what was recorded from this step on. What was recorded for the step from which
+ * a run continues, such as its last evaluation, stays valid. */
 static uint64_t first_new_step(const struct run_view *view)
 {
     return view->global_step ? view->global_step + 1 : 0;
@@ -204,7 +204,7 @@ static void add_exchange(const struct state *s, const struct run_view *view)
         histogram_add(&s->histograms[STALENESS], (double)view->staleness);
 }
 
-/* Then gathering starts over. */
+/* Then the histograms start over. */
 static void write_exchange(const struct state *s, struct events *events)
 {
     static const char *const tags[] = {[STALENESS] = "staleness", [PUSH_SECONDS] = "push_seconds"};
@@ -214,7 +214,7 @@ static void write_exchange(const struct state *s, struct events *events)
     }
 }
 
-/* That of the first optimizer, and where there are more theirs: learning_rate_1 ... */
+/* The rate of the first optimizer; if there are more, learning_rate_1 ... */
 static void write_rates(const struct run_view *view)
 {
     const struct optimizers *optimizers = &view->spec->optimizers;

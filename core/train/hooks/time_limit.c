@@ -1,7 +1,7 @@
-/* time_limit.c - training ends when its time is over, as where a scheduler gives it so much.
+/* time_limit.c - ends training after a given time, such as the time limit of a batch job.
  *
- * An end like any other: the last checkpoint is written and the exit code is 0, so that the next
- * run with the same checkpoint_dir continues from there, with as much time again.
+ * An ordinary end: the last checkpoint is written and the exit code is 0, so that the next run with
+ * the same checkpoint_dir continues from there, with the same time again.
  */
 #include "core/base/log.h"
 #include "core/train/hooks/hook.h"
@@ -32,7 +32,7 @@ static err begin(void *state, const void *attributes, const struct run_view *vie
     return OK;
 }
 
-/* Recoveries do not give more time. */
+/* Only at the first start: a recovery does not extend the time. */
 static err before(void *state, const struct run_view *view, const struct occasion *o)
 {
     struct state *s = state;

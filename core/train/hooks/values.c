@@ -8,13 +8,13 @@
 enum { TAG_MAX = 128 };
 enum { VALUE_STEP, VALUE_NORM, VALUE_RATE, VALUE_LOSS, VALUE_PUSH, VALUE_STALENESS, VALUE_METRICS };
 
-/* Sorted, as they are shown where nobody chose. */
+/* Sorted: shown in this order if the spec names none. */
 static const char *const plain_names[VALUE_METRICS] = {
     [VALUE_STEP] = "global_step", [VALUE_NORM] = "gradient_norm", [VALUE_RATE] = "learning_rate",
     [VALUE_LOSS] = "loss",        [VALUE_PUSH] = "push_seconds",  [VALUE_STALENESS] = "staleness",
 };
 
-/* Metrics behind those that are there already; a spec has fewer of them than there is room. */
+/* Appends the metrics; a spec has fewer of them than there is room for. */
 static int add_metrics(const struct session *session, int count, const char *names[HOOK_VALUES_MAX])
 {
     const struct graph *graph = session->graph;
@@ -49,7 +49,7 @@ double hook_value(const struct run_view *view, int index)
     }
 }
 
-/* As clipping by global_norm has it: in creation order, whatever the placement. */
+/* In creation order whatever the placement, like clipping by global_norm. */
 double hook_gradient_norm(const struct run_view *view)
 {
     if (view->gradient_norm != 0) return view->gradient_norm;
@@ -93,7 +93,7 @@ err evaluation_record(const struct session *session, const struct evaluation *e,
     const struct loss_node *drawn = NULL;
     for (int i = 0; e->curves && i < graph->metric_count; i++) {
         const struct metric_node *m = &graph->metrics[i];
-        if (!e->curves[i] || m->loss == drawn) continue; /* others of that head say the same */
+        if (!e->curves[i] || m->loss == drawn) continue; /* that head has its curve */
         record_curve(m, e->curves[i], events);
         drawn = m->loss;
     }
@@ -101,8 +101,7 @@ err evaluation_record(const struct session *session, const struct evaluation *e,
     return events_flush(events);
 }
 
-/* Four places behind the point say enough of what lies around 1, and six digits of anything else.
- */
+/* Four decimals are enough around 1; other numbers get six digits. */
 const char *value_text(double value, char text[VALUE_TEXT_MAX])
 {
     const double size = fabs(value);
@@ -140,7 +139,7 @@ const char *evaluation_text(const struct session *session, const struct evaluati
     return text;
 }
 
-/* "a, b, c" as far as it fits. */
+/* "a, b, c", cut to the room there is. */
 static void join(const struct name_list *list, char *text, size_t size)
 {
     size_t used = 0;
@@ -149,7 +148,7 @@ static void join(const struct name_list *list, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", list->at[i]);
 }
 
-/* "auc" is most likely auc_ranking, where that is the only one. */
+/* "auc" most likely means auc_ranking, if that is the only longer name. */
 static const char *only_longer(const struct name_list *list, const char *name)
 {
     const char *found = NULL;

@@ -60,7 +60,7 @@ static void tell(const struct day *day)
                  day->begins == DAY_BEGINS ? "other files" : "none of its rows");
 }
 
-/* A checkpoint that is not behind the beginning has none of their rows. */
+/* At or before the step at which these files were begun, a checkpoint has none of their rows. */
 static err look(const struct spec *spec, const char *path, struct arena *arena, struct day *ret)
 {
     struct kept_day before;

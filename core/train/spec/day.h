@@ -22,11 +22,11 @@ struct day {
     int64_t step; /* of the checkpoint */
 };
 
-/* Of a chief that has chosen a checkpoint, or none: the step. ERR_INPUT, ERR_IO. */
+/* For a chief that has chosen a checkpoint of this step (0: none). ERR_INPUT, ERR_IO. */
 err day_look(const struct spec *, const char *folder, uint64_t step, struct day *ret);
-/* They are begun at this step. */
+/* Notes that these files are begun at this step. */
 err day_keep(const char *folder, const struct day *);
-/* The step at which the files that a folder is at were begun; -1: it is at none. */
+/* The step at which the present files of a folder were begun; -1: none is noted. */
 err day_step(const char *folder, int64_t *ret);
 
 #endif

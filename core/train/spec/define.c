@@ -1,4 +1,4 @@
-/* define.c - see spec_inside.h: what a spec says once and uses in many places. */
+/* define.c - see spec_inside.h: values that a spec defines once and uses in many places. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum {
     DEPTH_MAX = 32,
-    USES_MAX = 100000, /* of what is defined, which multiply */
+    USES_MAX = 100000, /* of definitions: uses within uses multiply */
     DEFINED_MAX = 1024,
     RANGE_MAX = 4096,
     ITEMS_MAX = 65536, /* of a list that has ranges */
@@ -79,7 +79,7 @@ static err use_in_list(struct definitions *defined, json_t *list, const struct s
     return OK;
 }
 
-/* What is defined may use what else is defined, but not itself. */
+/* A definition may use others, but not itself. */
 static err use_name(struct definitions *defined, const char *name, const struct spec_place *at,
                     int depth, json_t **ret)
 {
@@ -95,7 +95,7 @@ static err use_name(struct definitions *defined, const char *name, const struct 
     return e;
 }
 
-/* The value with what is defined in it; a new reference */
+/* The value with definitions put in; a new reference */
 static err use(struct definitions *defined, json_t *value, const struct spec_place *at, int depth,
                json_t **ret)
 {
@@ -158,7 +158,7 @@ static err check_range(const struct numbered_range *r, const struct spec_place *
                 r->first, r->last, RANGE_MAX);
 }
 
-/* The text with the number instead of its range; a text without one is the same. */
+/* The text with the number in place of its range; without a range, the text itself. */
 static json_t *with_number(const char *text, long number)
 {
     struct numbered_range r;
@@ -168,7 +168,7 @@ static json_t *with_number(const char *text, long number)
     return json_string(name);
 }
 
-/* A column, whose every text that has the range gets the number. */
+/* A copy of the column, with the number in all texts that have the range. */
 static json_t *column_with(const json_t *column, long number)
 {
     json_t *copy = json_deep_copy(column), *value;
@@ -181,7 +181,7 @@ static json_t *column_with(const json_t *column, long number)
     return copy;
 }
 
-/* Of an item of a list the text that may have a range: itself, or the name of a column */
+/* The text of a list's item that may have a range: the item itself, or the name of a column */
 static const char *range_text(const json_t *item)
 {
     return json_is_object(item) ? json_string_value(json_object_get(item, "name"))
@@ -227,7 +227,7 @@ static err put_ranges(json_t *spec)
     return OK;
 }
 
-/* Takes it out of the spec: a new reference, NULL where it is not there. */
+/* Removes it from the spec: a new reference, NULL if it is not there. */
 static json_t *take(json_t *spec, const char *key)
 {
     json_t *value = json_incref(json_object_get(spec, key));

@@ -1,5 +1,4 @@
-/* expand.h - what the two files share that write out what a spec says in short. Nobody else
- * includes this. */
+/* expand.h - what the two files share that expand a spec's short forms; for these alone. */
 #ifndef CORE_TRAIN_SPEC_EXPAND_H
 #define CORE_TRAIN_SPEC_EXPAND_H
 
@@ -7,7 +6,7 @@
 
 enum { PLACE_TEXT_MAX = 256 };
 
-/* Where in the spec a value stands, for messages: "model[2].units" */
+/* Where a value is in the spec, for messages: "model[2].units" */
 struct spec_place {
     char text[PLACE_TEXT_MAX];
 };
@@ -19,15 +18,15 @@ struct definitions {
     int *uses;         /* so far, of the whole spec */
 };
 
-/* In an object or a list, in place: "$name" becomes what is defined of that name. */
+/* Within an object or a list, in place: "$name" becomes the value that is defined for it. */
 err definitions_use(struct definitions *, json_t *value, const struct spec_place *);
 
-/* Each item of a list that has a range ("C{1..26}") becomes as many items. */
+/* Each item of a list with a range ("C{1..26}") becomes one item per number. */
 err spread_list(json_t *list, const struct spec_place *);
 
-/* A block that the program brings along: its nodes as JSON, in which input_0 and input_last are the
- * first and the last that a use of it reads; or, where how many there are depends on what is said,
- * make() writes them (a new reference; NULL: no memory). */
+/* A block that comes with the program: its nodes as JSON, in which input_0 and input_last are the
+ * first and the last input of a use of it; or, if their number depends on parameters, make() writes
+ * them (a new reference; NULL: no memory). */
 struct shipped {
     struct object object;
     int inputs_min, inputs_max;
@@ -37,9 +36,9 @@ struct shipped {
 const struct kind *shipped_at(int); /* NULL: no more */
 const struct shipped *shipped_find(const char *name);
 
-/* The nodes that stand for others (mlp, repeat, those of blocks), and patterns in "inputs".
- * ret_places: a list of texts, of each node where it comes from (new reference); NULL: every node
- * stands where it is written. */
+/* Expands the nodes that stand for others (mlp, repeat, blocks), and patterns in "inputs".
+ * ret_places: for each node, a text that says where in the spec it came from (new reference); NULL:
+ * every node is where it is written. */
 err nodes_expand(json_t *spec, const struct definitions *, json_t *blocks, json_t **ret_places);
 
 #endif

@@ -18,8 +18,8 @@ static err no_memory(void)
     return fail(ERR_MEMORY, "no memory for what features mean");
 }
 
-/* What is short of one member is not to be compared with what has it: *to becomes NULL, and stays
- * so. Takes the value, as jansson does of NULL, too. */
+/* If a member cannot be stored, the whole is not compared: *to becomes NULL, and stays NULL. Takes
+ * the value, as jansson does, and NULL, too. */
 static void put(json_t **to, const char *name, json_t *value)
 {
     if (!json_object_set_new(*to, name, value)) return;
@@ -46,7 +46,7 @@ static const char *value_text(const json_t *value, char ret[VALUE_TEXT_MAX])
     return ret;
 }
 
-/* 1 and 1.0 are one number. */
+/* 1 and 1.0 are the same number. */
 static bool is_same(const json_t *a, const json_t *b)
 {
     if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
@@ -64,7 +64,7 @@ static const struct column_spec *column_at(const struct objects *columns, int i)
     return (const struct column_spec *)columns->at + i;
 }
 
-/* "age", or, where this is a column before it, "age (bucketized)" */
+/* "age", or, if that is the name of an earlier column, "age (bucketized)" */
 static json_t *name_key(const struct objects *columns, int before, const char *key)
 {
     for (int i = 0; i < before; i++) {
@@ -83,7 +83,7 @@ static void name_keys(const struct objects *columns, int i, json_t *column)
                            name_key(columns, i, json_string_value(json_array_get(keys, k))));
 }
 
-/* Where files lie means nothing, nor how many ids a row may have, or how large they may be. */
+/* Not part of the meaning: where files are, how many ids a row may have, how large ids may be. */
 static void leave_out(const struct column_kind *kind, json_t *column)
 {
     for (const struct field *field = kind->object.fields; field->name; field++)
@@ -128,12 +128,12 @@ static json_t *list_of(const struct strings *texts)
     json_t *list = json_array();
     for (int i = 0; i < texts->count; i++) {
         json_t *text = json_string(texts->at[i]);
-        if (text) append(&list, text); /* else it is no UTF-8, as a cell's name may be */
+        if (text) append(&list, text); /* else it is not UTF-8, as the name of a cell may not be */
     }
     return list;
 }
 
-/* What the numbers of each label are; a cell may be called anything. */
+/* What the numbers of each label mean; the cells may have other names. */
 static json_t *describe_labels(const struct source_spec *source)
 {
     const struct objects *labels = labels_listed(source);
@@ -147,14 +147,14 @@ static json_t *describe_labels(const struct source_spec *source)
     return list;
 }
 
-/* A word of 1 says what numbers say without one. */
+/* The word "1" means the same as a numeric label without a word. */
 static json_t *describe_positive(const struct source_spec *source)
 {
     const char *positive = label_positive_of(source);
     return positive && strcmp(positive, "1") ? json_string(positive) : json_null();
 }
 
-/* Of a table whose cells have no names: which of them are features, in which order. */
+/* For tables without cell names: which cells are features, and in which order. */
 static void describe_cells(const struct spec *spec, json_t **ret)
 {
     static const char *const keys[] = {"label", "columns", "except"};
@@ -175,7 +175,7 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Words that count as empty, in whatever order, or the number that stands for what is empty; null:
+/* The words that count as empty, in any order, or the number that stands for an empty cell; null:
  * neither */
 static json_t *describe_missing(const struct spec *spec, const char *source)
 {
@@ -198,12 +198,12 @@ static json_t *describe_missing(const struct spec *spec, const char *source)
 
 /* ---- of both sources ---- */
 
-/* Which class a word is, where the model learns and where it is measured */
+/* A word has to be the same class in training and evaluation data. */
 static err compare_classes(const struct strings *train, const struct strings *eval)
 {
     json_t *places = json_object();
     err e = places ? OK : no_memory();
-    for (int i = 0; i < train->count && !e; i++) /* what is no UTF-8 is not compared */
+    for (int i = 0; i < train->count && !e; i++) /* what is not UTF-8 is not compared */
         json_object_set_new(places, train->at[i], json_integer(i));
     for (int i = 0; i < eval->count && !e; i++) {
         const json_t *place = json_object_get(places, eval->at[i]);
@@ -218,7 +218,7 @@ static err compare_classes(const struct strings *train, const struct strings *ev
     return e;
 }
 
-/* Of these labels; one that the other source does not list is its own. */
+/* Only labels that both sources list are compared. */
 static err compare_labels(const struct data_spec *data, const struct objects *labels)
 {
     for (int i = 0; i < labels->count; i++) {
@@ -236,8 +236,8 @@ static err compare_label_words(const struct data_spec *data)
     return compare_labels(data, labels_listed(&data->eval));
 }
 
-/* Another file may have other words where a cell is empty, so no more is said, and of another
- * format nothing. */
+/* A warning only: another file may write empty cells in another way. Of other formats nothing is
+ * said. */
 static err compare_missing(const struct spec *spec)
 {
     const bool is_given =
@@ -314,7 +314,7 @@ static void add_change(struct feature_changes *c, const char *of, const char *wh
                          *of ? ": " : "", what, value_text(kept, was), value_text(now, is));
 }
 
-/* Older checkpoints have that word of a label, too (describe_positive). */
+/* Older checkpoints have the word "1", too (describe_positive). */
 static const json_t *meaning_of(const char *name, const json_t *kept)
 {
     const char *word = json_string_value(kept);
@@ -334,7 +334,7 @@ static void compare_members(struct feature_changes *c, const char *of, const jso
     }
 }
 
-/* Of one that is another kind of column nothing else need be told. */
+/* If the kind of a column has changed, that alone is said of it. */
 static void compare_columns(struct feature_changes *c, const json_t *kept, const json_t *now)
 {
     const char *name;
@@ -382,7 +382,7 @@ static json_t *list_inputs(const struct spec *spec, const struct graph *graph)
     return inputs;
 }
 
-/* NULL: a name is no UTF-8, and then nobody knows whose the rows behind it are. */
+/* NULL: a name is not UTF-8; then it is not known which rows belong to which feature. */
 static json_t *list_parts(const struct kernel_parts *parts)
 {
     json_t *list = json_array();
@@ -396,7 +396,8 @@ static json_t *list_parts(const struct kernel_parts *parts)
     return list;
 }
 
-/* Of all kernels together so many parts as one may have: what is kept is read as a spec is. */
+/* All kernels together have at most the parts that one may have, since this is read back as a spec
+ * is. */
 static json_t *list_rows(const struct graph *graph, const struct strings *names)
 {
     json_t *rows = json_object();

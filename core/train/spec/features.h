@@ -20,21 +20,21 @@
 /* Reads the files of words and boundaries, whose contents are noted in the spec's columns. New
  * reference. ERR_INPUT: a file is missing or wrong. */
 err features_describe(struct spec *, json_t **ret);
-/* ERR_INPUT: what has changed, and the flag that accepts it; where the spec does, a warning. kept:
- * NULL: nobody knows. */
+/* ERR_INPUT: what has changed, and the flag that accepts it; if the spec accepts it, a warning.
+ * kept NULL: not known. */
 err features_compare(const struct spec *, const json_t *kept, const json_t *now);
-/* Compares what only the open data and the graph say with what the checkpoint does. ret: all of it,
- * to be kept; for features_free. */
+/* Compares what only the open data and the graph tell with what is kept of the checkpoint. ret: all
+ * of it, to be kept; freed by features_free. */
 err features_check(const struct spec *, const struct batch_source *, const struct graph *,
                    json_t **ret);
-/* The same of what the ids of a text stand for alone: its rows are not found by their words. */
+/* Only what the ids of the text stand for: its rows cannot be matched by their words. */
 err features_check_text(const struct spec *, const json_t *kept, const struct batch_source *);
 void features_free(json_t *); /* NULL is fine */
 
-/* Whose the rows of a kernel are; none: nobody knows. Copies. */
+/* Which feature each row of a kernel belongs to; none: not known. Copies. */
 struct kernel_parts features_rows(const json_t *features, const char *kernel, struct arena *);
 
-/* Names of numbers that a file has names for; none. Copies. */
+/* The names of numbers, if the file has any; none. Copies. */
 struct strings features_names(const json_t *features, struct arena *);
 
 #endif

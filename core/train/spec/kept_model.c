@@ -10,8 +10,7 @@
 #include "core/train/checkpoint/checkpoints.h"
 #include "core/train/spec/spec_inside.h"
 
-/* A last spec only helps to find words: without it, or where it cannot be read, they are not known.
- */
+/* The last spec only helps to find the words: without it they are not known. */
 err kept_model_read(const char *prefix, struct kept_model *ret)
 {
     char folder[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX + sizeof LAST_SPEC_NAME];
@@ -66,7 +65,7 @@ static err read_words(const struct spec *spec, const json_t *column, struct aren
     return file ? word_ids_read(file, &context, arena, ret) : fail(ERR_INPUT, "no words");
 }
 
-/* As their digest says: the file may have changed since. */
+/* Checked by their digest: the file may have changed since. */
 static void look_in_last_spec(const struct kept_model *k, const struct spec *spec, const char *name,
                               const json_t *kept, struct arena *arena, struct kept_words *ret)
 {

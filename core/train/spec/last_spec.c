@@ -45,7 +45,7 @@ static void add_line(struct spec_changes *c, const json_t *before, const json_t 
 
 static void compare(struct spec_changes *c, const json_t *before, const json_t *now, int depth);
 
-/* Of a key or an element: its path while it is compared. */
+/* The path of a key or an element, while it is compared. */
 static void compare_at(struct spec_changes *c, const char *step, const json_t *before,
                        const json_t *now, int depth)
 {
@@ -81,7 +81,7 @@ static void compare_lists(struct spec_changes *c, const json_t *before, const js
     }
 }
 
-/* 1 and 1.0 are one number. */
+/* 1 and 1.0 are the same number. */
 static bool is_same(const json_t *a, const json_t *b)
 {
     if (json_is_number(a) && json_is_number(b)) return json_number_value(a) == json_number_value(b);
@@ -126,7 +126,7 @@ static void tell(const json_t *before, const json_t *now, const char *folder)
     json_decref(lines);
 }
 
-/* What was kept; NULL: nothing, or it cannot be read, which is no reason not to train. */
+/* NULL: nothing is kept, or it cannot be read, which is no reason not to train. */
 static json_t *read_last(const char *path)
 {
     json_t *json = NULL;

@@ -1,7 +1,6 @@
-/* measured.c - what the training data say of themselves: measured once, kept beside the
- * checkpoints, as {"classes": ["no", "yes"], "columns": [{"name": "age", "mean": [38.6],
- * "deviation": [13.6]}], "features": as in core/train/spec/features.h}.
- */
+/* measured.c - statistics of the training data that become part of the spec: measured once, kept
+ * beside the checkpoints, as {"classes": ["no", "yes"], "columns": [{"name": "age", "mean": [38.6],
+ * "deviation": [13.6]}], "features": as in core/train/spec/features.h}. */
 #include <errno.h>
 #include <float.h>
 #include <stdlib.h>
@@ -15,8 +14,8 @@
 #include "core/train/spec/features.h"
 #include "core/train/spec/spec_inside.h"
 
-/* Without a checkpoint a file of an attempt that came to nothing means nothing. Storage that does
- * not answer has not said that there is none. */
+/* Without a checkpoint the file is left over from an attempt that failed, and is not used. If
+ * storage does not answer it is not known whether there is one. */
 static err find_checkpoint(const char *folder, bool *ret)
 {
     char prefix[CHECKPOINT_PATH_MAX];
@@ -55,7 +54,7 @@ static const struct field kept_fields[] = {
 static const struct object kept_object = {"measured", "what the training data say of themselves",
                                           kept_fields, sizeof(struct kept_measures)};
 
-/* What is wanting, for a message. NULL: nothing is. */
+/* What is still missing, for a message. NULL: nothing. */
 static const char *name_wanting(struct spec *spec)
 {
     if (label_words_are_wanting(&spec->data)) return "the words that labels are";
@@ -64,8 +63,8 @@ static const char *name_wanting(struct spec *spec)
                   : NULL;
 }
 
-/* In a folder of this program's own one that is there and may not be read is a failure of storage,
- * as where it is written. */
+/* A file in a folder of this program's own that is there and cannot be read is a failure of
+ * storage, as if it could not be written. */
 static err find_kept(const char *path, bool *ret)
 {
     struct file_state state;
@@ -91,14 +90,14 @@ static err parse_kept(struct spec *spec, json_t *json)
     return name_wanting(spec) ? take_wanting(spec, &kept) : OK;
 }
 
-/* Checkpoints of other programs, and of dtrain before it kept what features mean, have no such
- * file: then nothing is compared. */
+/* Checkpoints of other programs, and of older versions of dtrain, have no such file: then nothing
+ * is compared. */
 static err read_kept(struct spec *spec, const char *folder)
 {
     char path[CHECKPOINT_PATH_MAX];
     json_t *json = NULL;
     TRY(folder_join(folder, MEASURED_NAME, path));
-    bool is_kept; /* asked once: a disk may answer otherwise the next time */
+    bool is_kept; /* asked once: storage may answer differently the next time */
     TRY(find_kept(path, &is_kept));
     if (!is_kept && !name_wanting(spec)) return OK;
     if (!is_kept)
@@ -112,7 +111,7 @@ static err read_kept(struct spec *spec, const char *folder)
 
 /* ---- measuring ---- */
 
-/* Labels first: a row with a word that is none is no row to standardize by. */
+/* Labels first: rows whose label is not one of the words do not count in means and deviations. */
 static err measure(struct spec *spec)
 {
     struct data_spec *data = &spec->data;
@@ -155,7 +154,7 @@ static err note_columns(struct spec *spec)
     return OK;
 }
 
-/* A word that is no text would be no name for anybody. */
+/* A word that is not UTF-8 could not be written as a name. */
 static err list_words(const struct strings *words, json_t **ret)
 {
     *ret = json_array();
@@ -174,8 +173,8 @@ static err note_classes(struct spec *spec)
     return e;
 }
 
-/* As if the spec had said so. Tasks that measured other things, or have other words and boundaries
- * in their files, have no common fingerprint. */
+/* As if the spec had said so. Tasks that measured different values, or whose files hold other words
+ * or boundaries, do not have the same fingerprint. */
 static err note(struct spec *spec)
 {
     TRY(note_classes(spec));
@@ -230,7 +229,7 @@ err spec_write_kept(const char *path, json_t *json)
     return e;
 }
 
-/* [] where none is standardized */
+/* [] if none is standardized */
 static json_t *list_standards(const struct spec *spec)
 {
     json_t *list = json_array();

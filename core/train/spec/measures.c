@@ -1,4 +1,4 @@
-/* measures.c - a spec without what losses and metrics alone read: see spec_leave_measures(). */
+/* measures.c - a spec without what only losses and metrics read: see spec_leave_measures(). */
 #include <string.h>
 
 #include "core/data/columns/column.h"
@@ -35,7 +35,7 @@ static bool is_read(const struct spec *spec, const struct column_spec *column)
     return false;
 }
 
-/* Keys of a cross stand before it, so that one look from the end sees all that are needed. */
+/* The keys of a cross precede it, so that one pass from the end finds all that is needed. */
 static void leave_columns(struct spec *spec)
 {
     struct objects *columns = &spec->data.columns;

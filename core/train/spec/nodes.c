@@ -1,8 +1,9 @@
-/* nodes.c - see expand.h: one pass over the nodes, which writes each, or those that it stands for.
+/* nodes.c - see expand.h: one pass over the nodes, which copies each or replaces it by the nodes
+ * that it stands for.
  *
- * Nodes of a block are in a scope of their own: their names begin with that of the block's use, and
- * their inputs are looked for among them first, then around. Every node that is written has a name,
- * so that one which reads "input" can say whom it reads.
+ * Nodes of a block are in a scope of their own: their names begin with the name of the block's use,
+ * and their inputs are looked up among them first, then outside. Every node that is written gets a
+ * name, so that "input" can be resolved to one.
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 enum {
     LEVELS_MAX = 32,
-    WITHIN_MAX = 1024, /* bytes of a message's beginning */
+    WITHIN_MAX = 1024, /* bytes of the beginning of a message */
     UNITS_MAX = 1 << 24,
     LAYERS_MAX = 256,
 };
@@ -111,11 +112,12 @@ struct scope {
     const char *prefix;        /* of names: "", "tower/" */
     const char *within;        /* for messages: "", "model[4] (tower \"t\"): " */
     json_t *input;             /* what a block reads: a list of names */
-    bool is_explicit;          /* the first node reads these, not the node before it */
+    bool is_explicit;          /* the first node reads these instead of the node before it */
     bool is_begun;
-    const char *twin; /* prefix of the nodes whose weights those of this scope use; NULL: none */
-    json_t *outputs;  /* name here: that of the node which has its output */
-    json_t *taken;    /* names here that there are, or will be */
+    const char *twin; /* prefix of the nodes whose weights are shared with those of this scope;
+                         NULL: none */
+    json_t *outputs;  /* a name in this scope: the node that has its output */
+    json_t *taken;    /* names in this scope, also those still to come */
 };
 
 struct spec_writer {
@@ -123,7 +125,8 @@ struct spec_writer {
     json_t *blocks;
     json_t *columns; /* their names, as keys */
     json_t *nodes, *places;
-    json_t *several; /* of embeddings of several inputs: by name the nodes that have their tables */
+    json_t
+        *several; /* for embeddings of several inputs, by name: the nodes that have their tables */
     struct arena *arena;
 };
 
@@ -132,7 +135,7 @@ static err no_memory(void)
     return fail(ERR_MEMORY, "no memory for the spec");
 }
 
-/* The node of this name: in the scope, else around it; NULL: none. */
+/* The node of this name: in the scope, or outside it; NULL: none. */
 static const char *find_output(const struct scope *scope, const char *name)
 {
     const char *found = NULL;
@@ -158,7 +161,7 @@ static const char *last_written(const struct spec_writer *w)
     return last ? json_string_value(json_object_get(last, "name")) : FEATURES_NAME;
 }
 
-/* What the names of a node, or of those that it stands for, begin with; NULL: none is called so. */
+/* The prefix of the names of a node, or of those that it stands for; NULL: it has none. */
 static const char *find_whole_name(const struct spec_writer *w, const struct scope *scope,
                                    const char *name)
 {
@@ -188,7 +191,7 @@ static err add_matches(json_t *names, const char *pattern, bool are_keys, json_t
     return OK;
 }
 
-/* Of the nodes of a block, else of what is around it; in the model columns come first. */
+/* First among the nodes of the block, then outside it; in the model columns come first. */
 static err match(const struct spec_writer *w, const struct scope *scope, const char *pattern,
                  json_t *list)
 {
@@ -208,8 +211,7 @@ static bool is_pattern(const char *text)
     return strpbrk(text, "*?") != NULL;
 }
 
-/* "input_0", "input_1" ..., "input_last": one of those that a block reads; NULL: none is called so.
- */
+/* "input_0", "input_1" ..., "input_last": an input of the block; NULL: it is none of these. */
 static json_t *input_at(const struct scope *scope, const char *name)
 {
     const size_t count = json_array_size(scope->input);
@@ -243,7 +245,7 @@ static void resolve_key(struct scope *scope, json_t *node, const char *key)
     if (output) json_object_set_new(node, key, json_string(output));
 }
 
-/* Those that are named beside "inputs" */
+/* Inputs with keys of their own, beside "inputs" */
 static void resolve_named(struct scope *scope, json_t *node)
 {
     const char *name = json_string_value(json_object_get(node, "op"));
@@ -261,7 +263,7 @@ static void resolve_weights(const struct spec_writer *w, const struct scope *sco
     if (whole) json_object_set_new(node, "weights_of", json_string(whole));
 }
 
-/* Names of the scope become those of nodes. */
+/* Names in the scope become names of nodes. */
 static err resolve_inputs(const struct spec_writer *w, struct scope *scope, json_t *node,
                           const struct spec_place *at)
 {
@@ -292,8 +294,8 @@ static err resolve_inputs(const struct spec_writer *w, struct scope *scope, json
 
 /* ---- writing ---- */
 
-/* Whose weights the nodes use that a use stands for: what it says itself, or its like in the twin
- * of the scope. NULL: nobody's */
+/* Whose weights the nodes of a use share: those that it names, or their counterpart in the twin of
+ * the scope. NULL: nobody's */
 static const char *twin_of(const struct spec_writer *w, const struct scope *scope,
                            const json_t *node, const char *name)
 {
@@ -302,7 +304,7 @@ static const char *twin_of(const struct spec_writer *w, const struct scope *scop
     return scope->twin ? arena_format(w->arena, "%s%s", scope->twin, name) : NULL;
 }
 
-/* Of a scope that a use opens */
+/* The prefix of a scope that a use opens */
 static const char *twin_prefix(const struct spec_writer *w, const struct scope *scope,
                                const json_t *node, const char *name)
 {
@@ -328,7 +330,7 @@ static err write_node(struct spec_writer *w, const struct scope *scope, json_t *
     return fail(ERR_INPUT, "%s: more than %d nodes", at->text, NODES_MAX);
 }
 
-/* As the spec's table reads it, at the place where it is written. */
+/* Checked by the spec's table, with the place where it is written. */
 static err check_node(struct spec_writer *w, json_t *node, const struct spec_place *at,
                       struct node_spec *ret)
 {
@@ -352,7 +354,7 @@ static err write_after(struct spec_writer *w, const struct scope *scope, json_t 
     return node ? write_node(w, scope, node, name, at) : no_memory();
 }
 
-/* The same of a node without variables, which the twin need not have. */
+/* The same for a node without variables, which the twin need not have. */
 static err write_plain(struct spec_writer *w, const struct scope *scope, json_t *node,
                        const char *name, const struct spec_place *at)
 {
@@ -361,7 +363,7 @@ static err write_plain(struct spec_writer *w, const struct scope *scope, json_t 
     return write_after(w, &own, node, name, at);
 }
 
-/* Several inputs are put side by side first, as TensorFlow's input_layer does. */
+/* Several inputs are concatenated first, as TensorFlow's input_layer does. */
 static err write_concat(struct spec_writer *w, const struct scope *scope, json_t **inputs,
                         const struct spec_place *at)
 {
@@ -371,7 +373,7 @@ static err write_concat(struct spec_writer *w, const struct scope *scope, json_t
     return write_plain(w, scope, node, "concat", at);
 }
 
-/* A scope, where those of an mlp's nodes that have a twin use its weights */
+/* A scope in which the nodes of an mlp share the weights of their twins */
 static struct scope scope_of_mlp(const struct spec_writer *w, const struct scope *scope,
                                  const json_t *mlp, const char *name)
 {
@@ -381,7 +383,7 @@ static struct scope scope_of_mlp(const struct spec_writer *w, const struct scope
     return own;
 }
 
-/* One layer, with what the mlp says of all of them */
+/* One layer, with the attributes that the mlp gives to all */
 static err write_layer(struct spec_writer *w, const struct scope *scope, const json_t *mlp,
                        const struct mlp *of, int index, json_t *inputs, const struct spec_place *at)
 {
@@ -426,7 +428,7 @@ static bool reads_several(const char *op, const json_t *node)
     return op && strcmp(op, EMBEDDING) == 0 && json_array_size(json_object_get(node, "inputs")) > 1;
 }
 
-/* One that uses the table of another says nothing of its own. */
+/* One that uses the table of another gives no attributes of a table. */
 static void use_table(json_t *node, const char *owner)
 {
     static const char *const of_table[] = {"initializer", "regularizer", "capacity",
@@ -437,7 +439,7 @@ static void use_table(json_t *node, const char *owner)
     json_object_set_new(node, "table", json_string(owner));
 }
 
-/* Where the embedding that a key names has several inputs, the table of the input at this place. */
+/* If the embedding that the key names has several inputs: the table of the input at this place. */
 static err name_table(const struct spec_writer *w, json_t *node, const char *key, size_t index,
                       size_t count)
 {
@@ -455,7 +457,7 @@ static err name_table(const struct spec_writer *w, json_t *node, const char *key
                                                                                     : OK;
 }
 
-/* Of one input, and the place of it among `count` */
+/* For one input, the one at this place of `count` */
 static err write_embedding(struct spec_writer *w, const struct scope *scope, json_t *node,
                            const char *name, size_t index, size_t count,
                            const struct spec_place *at)
@@ -467,7 +469,7 @@ static err write_embedding(struct spec_writer *w, const struct scope *scope, jso
     return fail_prefix(e, "%s%s (embedding \"%s\")", scope->within, at->text, name);
 }
 
-/* What is said of each of several, but for its input. NULL: no memory. */
+/* The attributes of each of several, without its input. NULL: no memory. */
 static json_t *embedding_of_each(const struct spec_writer *w, const struct scope *scope,
                                  const json_t *node, const char *name)
 {
@@ -489,7 +491,7 @@ static err write_stack(struct spec_writer *w, const struct scope *scope, json_t 
         w, scope, json_pack("{s:s, s:O, s:i}", "op", "stack", "inputs", list, "axis", 1), name, at);
 }
 
-/* One of each input, NAME/INPUT, and all of them one behind the other */
+/* One for each input, NAME/INPUT, and a concat of them */
 static err write_embeddings(struct spec_writer *w, struct scope *scope, const json_t *node,
                             const char *name, const struct spec_place *at)
 {
@@ -522,7 +524,8 @@ static err write_embeddings(struct spec_writer *w, struct scope *scope, const js
 static err expand_list(struct spec_writer *w, struct scope *scope, json_t *nodes,
                        const struct spec_place *at, int level);
 
-/* nodes: of this scope's own, which stand at `at`; an error names whom they were written for. */
+/* nodes: of this scope itself, which are at `at` in the spec; an error says for which use they were
+ * written. */
 static err expand_inside(struct spec_writer *w, struct scope *scope, json_t *nodes,
                          const struct spec_place *at, int level)
 {
@@ -539,7 +542,7 @@ static err expand_inside(struct spec_writer *w, struct scope *scope, json_t *nod
     return e;
 }
 
-/* What the block reads: its inputs, or what was written last. New reference. */
+/* The inputs of the block: its own, or the node before it. New reference. */
 static json_t *input_of(const struct spec_writer *w, json_t *node, bool *ret_explicit)
 {
     json_t *inputs = json_object_get(node, "inputs");
@@ -575,7 +578,7 @@ static bool is_of_use(const char *key)
     return text_find(keys, sizeof keys / sizeof *keys, key) >= 0;
 }
 
-/* What a use says of the parameters, added to what is defined: all of them and nothing else. */
+/* Adds the parameters of a use to the definitions: all that the block takes and no others. */
 static err add_arguments(json_t *node, const struct spec_block *block, const char *op,
                          const struct spec_place *at, json_t *defined)
 {
@@ -634,7 +637,7 @@ static err expand_block(struct spec_writer *w, const struct scope *outer, json_t
     err e = defined && scope.input ? add_arguments(node, &block, op, at, defined) : no_memory();
     if (!e) {
         e = expand_nodes_of(w, &scope, &block, defined, op, level);
-        /* one level at a time: the outer ones put theirs in front */
+        /* one level at a time: each outer one puts its own in front */
         if (e) e = fail_prefix(e, "%s (%.60s \"%.60s\")", at->text, op, name);
     }
     json_decref(scope.input);
@@ -642,7 +645,7 @@ static err expand_block(struct spec_writer *w, const struct scope *outer, json_t
     return e;
 }
 
-/* What a use says of the fields of a block that is brought along, or what stands for it; as JSON */
+/* The fields of a block that comes with the program: given, or by default; as JSON */
 static err add_fields(json_t *node, const struct object *object, json_t *defined)
 {
     for (const struct field *f = object->fields; f->name; f++) {
@@ -706,7 +709,7 @@ static const char *op_of(const json_t *node)
     return json_string_value(json_object_get(node, "op"));
 }
 
-/* node: of its own. Its last one has its output. */
+/* nodes: the block's own, the last of which has its output. */
 static err expand_named(struct spec_writer *w, struct scope *scope, json_t *node, const char *name,
                         const struct spec_place *at, int level)
 {
@@ -716,7 +719,7 @@ static err expand_named(struct spec_writer *w, struct scope *scope, json_t *node
     if (json_object_get(node, "repeat")) return expand_repeat(w, scope, node, name, at, level);
     if (op && json_object_get(w->blocks, op))
         return expand_block(w, scope, node, op, name, at, level);
-    /* an mlp may read more than a node does: its concat is checked as a node */
+    /* an mlp may have more inputs than a node: its concat is checked as a node */
     TRY(check_node(w, node, at, &spec));
     if (spec.op.kind->object == &mlp_object)
         return write_mlp(w, scope, node, spec.op.attributes, name, at);
@@ -773,7 +776,8 @@ static err expand_list(struct spec_writer *w, struct scope *scope, json_t *nodes
     return OK;
 }
 
-/* Does a node stand for others, or read what a pattern matches? Else nothing is written anew. */
+/* Whether a node stands for others, or has a pattern among its inputs. If none does, nothing is
+ * rewritten. */
 static bool is_in_short(json_t *node, const json_t *blocks)
 {
     const char *op = op_of(node);

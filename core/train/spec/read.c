@@ -1,7 +1,8 @@
 /* read.c - from a file or standard input to JSON.
  *
- * Read through a callback, so that a length limit holds for pipes and devices too, whose size is
- * not known beforehand. Syntax errors say line and column, a key given twice is one of them.
+ * Read through a callback, so that a limit on the length holds for pipes and devices, too, whose
+ * size is not known beforehand. Syntax errors name line and column; a key that is given twice is
+ * one of them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -40,14 +41,15 @@ static size_t read_some(void *buffer, size_t size, void *context)
     return reader->is_too_long ? (size_t)-1 : got;
 }
 
-/* What stands where a file of this program's own is to be, as errno says; the rest is storage. */
+/* The errors by which something else is where a file of this program's own should be; all others
+ * are failures of storage. */
 static bool is_users(void)
 {
     return errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EINVAL ||
            errno == ENXIO || errno == EISDIR || errno == ENAMETOOLONG;
 }
 
-/* Behind a member or an element the parser wants the end or a comma, and names the end alone. */
+/* After a member or an element the parser expects an end or a comma, and names only the end. */
 static const char *comma_hint(const char *text)
 {
     static const char behind[] = "' expected near '";
@@ -64,7 +66,7 @@ static const char *comma_hint(const char *text)
 static const char quotes[] = "; names and texts stand in straight double quotes";
 static const char numbers[] = "; numbers are written as -12, 0.5 or 1e-3";
 
-/* What other languages have, and JSON has not, by how it begins */
+/* What other languages have and JSON does not, by how it begins */
 static const char *foreign_hint(const char *near)
 {
     static const struct {
@@ -72,7 +74,7 @@ static const char *foreign_hint(const char *near)
     } known[] = {{"/", "; JSON has no comments"},
                  {"#", "; JSON has no comments"},
                  {"'", quotes},
-                 {"\xe2\x80\x98", quotes}, /* those that word processors and pages make */
+                 {"\xe2\x80\x98", quotes}, /* as word processors and web pages make them */
                  {"\xe2\x80\x99", quotes},
                  {"\xe2\x80\x9c", quotes},
                  {"\xe2\x80\x9d", quotes},
@@ -87,7 +89,7 @@ static const char *foreign_hint(const char *near)
     return "";
 }
 
-/* What to write instead; "": the parser has said it. */
+/* What to write instead; "": the parser's message says enough. */
 static const char *hint_of(const char *text)
 {
     static const char before[] = " near '";
@@ -101,7 +103,7 @@ static const char *hint_of(const char *text)
     return wants_name && isalpha((unsigned char)*near) ? quotes : "";
 }
 
-/* NULL: it is not packed, by what is known here. */
+/* NULL: it is not packed in a format known here. */
 static const char *packed_by(const struct spec_reader *reader)
 {
     static const struct {
@@ -152,7 +154,7 @@ static err read_file(FILE *file, json_t **ret)
     return OK;
 }
 
-/* Whoever asks for it names the path. */
+/* The caller puts the path in front. */
 static err open_here(const char *path, FILE **ret)
 {
     const err e = local_open_text(path, ret);

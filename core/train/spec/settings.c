@@ -117,7 +117,7 @@ static const json_t *value_at(const json_t *json, const char *path)
     return json;
 }
 
-/* What is long is known by its beginning and a digest. */
+/* A long value is shown by its beginning and a digest. */
 static void shorten(const json_t *value, char ret[SETTING_VALUE_MAX])
 {
     char *text = value ? spec_value_text(value, JSON_ENSURE_ASCII) : NULL;
@@ -129,7 +129,7 @@ static void shorten(const json_t *value, char ret[SETTING_VALUE_MAX])
     free(text);
 }
 
-/* Where there are several optimizers, all of them. */
+/* If there are several optimizers, all of them. */
 void setting_of_spec(const struct spec *spec, enum setting_key key, char ret[SETTING_VALUE_MAX])
 {
     const json_t *several = json_object_get(spec->json, "optimizers");
@@ -138,7 +138,7 @@ void setting_of_spec(const struct spec *spec, enum setting_key key, char ret[SET
 }
 
 enum { TOGETHER_MAX = 3 };
-/* Keys of the spec of which one takes the place of another. */
+/* Keys of the spec that exclude each other. */
 static const char *const together[SETTING_KEYS][TOGETHER_MAX] = {
     [SETTING_LAST_STEP] = {"train.last_step", "train.num_steps", "train.epochs"},
     [SETTING_SAVE_SECS] = {"train.save_checkpoint_secs", "train.save_checkpoint_steps"},
@@ -168,9 +168,9 @@ void setting_note_who(struct setting_change *c, const char *who)
     c->who[length] = '\0';
 }
 
-/* ---- does it fit? ---- */
+/* ---- does a change fit the job? ---- */
 
-/* What a number replaces. */
+/* The number in the spec that a set number replaces. */
 static bool find_base(const struct spec *spec, double *ret)
 {
     return spec->optimizers.count == 1 &&
@@ -381,7 +381,7 @@ double settings_rate_factor(const struct settings *s, const struct spec *spec)
     return find_base(spec, &base) ? c->number / base : 1;
 }
 
-/* The later one of the two by which checkpoints are saved. */
+/* The later of the two settings for when checkpoints are saved. */
 static void apply_saves(const struct settings *s, struct spec *spec)
 {
     const struct setting_change *secs = settings_find(s, spec, SETTING_SAVE_SECS),
@@ -405,7 +405,7 @@ void settings_apply(const struct settings *s, const struct train_spec *was, stru
     spec->train.log_every_steps = log ? (int64_t)log->number : was->log_every_steps;
 }
 
-/* A key that has none has its spec's value alone. */
+/* A key without a change has the spec's value alone. */
 static json_t *setting_json(const struct settings *s, const struct spec *spec, enum setting_key key)
 {
     const struct setting_change *c = settings_find(s, spec, key);

@@ -31,14 +31,14 @@ struct setting {
     const char *help;
     double min, max;
     bool is_integer;
-    bool is_of_values; /* it changes at a checkpoint, of all ps */
+    bool is_of_values; /* it changes at a checkpoint, for all ps */
 };
 extern const struct setting setting_table[SETTING_KEYS];
 
 enum setting_kind {
     SETTING_NUMBER,
-    SETTING_FACTOR, /* "x0.5": of the learning rate, times what the spec says */
-    SETTING_SPEC,   /* "spec": what the spec says */
+    SETTING_FACTOR, /* "x0.5": the learning rate of the spec times this */
+    SETTING_SPEC,   /* "spec": the value of the spec again */
 };
 
 struct setting_change {
@@ -49,7 +49,7 @@ struct setting_change {
     uint64_t generation; /* that ended with it; 0: of a key that is not of values */
     double time_s;       /* unix time */
     char who[SETTING_WHO_MAX];
-    char instead_of[SETTING_VALUE_MAX]; /* what the spec said then, of setting_instead_of */
+    char instead_of[SETTING_VALUE_MAX]; /* what the spec had then at setting_instead_of */
 };
 
 struct settings {
@@ -62,35 +62,36 @@ struct settings {
 err setting_read(const char *key, const char *value, struct setting_change *ret);
 /* "x0.5", "0.001", "spec" */
 void setting_text(const struct setting_change *, char ret[SETTING_VALUE_MAX]);
-/* What the spec says at a key, as short JSON; "null": nothing. */
+/* The value of a key in the spec, as short JSON; "null": none. */
 void setting_of_spec(const struct spec *, enum setting_key, char ret[SETTING_VALUE_MAX]);
-/* The same of the key and those that stand for it in a spec (num_steps and epochs for last_step):
- * where it is another one by now, the spec holds. */
+/* The same of the key and those that mean the same in a spec (num_steps and epochs for last_step):
+ * if that has changed since, the spec counts again. */
 void setting_instead_of(const struct spec *, enum setting_key, char ret[SETTING_VALUE_MAX]);
 void setting_note_who(struct setting_change *, const char *who); /* cut to its room */
-/* Does the change fit a job of this spec, which is at this step? end_of_spec: at which step it ends
- * where nobody has set one; 0: not known. ERR_INPUT. */
+/* Whether the change fits a job of this spec that is at this step. end_of_spec: the step at which
+ * it ends if nobody has set one; 0: not known. ERR_INPUT. */
 err setting_check(const struct setting_change *, const struct spec *, uint64_t step,
                   uint64_t end_of_spec);
 
-/* None where there is no file. ERR_INPUT: it cannot be understood; ERR_IO: storage does not say. */
+/* None if there is no file. ERR_INPUT: it is not valid; ERR_IO: storage does not answer. */
 err settings_load(const char *folder, struct settings *ret);
 err settings_keep(const char *folder, const struct settings *);
-/* The oldest that another one has replaced makes room. */
+/* The oldest change that a later one has replaced makes room. */
 void settings_add(struct settings *, const struct setting_change *);
-/* A checkpoint of this step is restored: changes of the values that are of later steps never were.
- * Returns how many. */
+/* A checkpoint of this step is restored: changes of values at later steps are dropped. Returns how
+ * many. */
 int settings_forget_after(struct settings *, uint64_t step);
 
 int settings_forget_key(struct settings *, enum setting_key); /* the same */
 
 bool settings_hold(const struct settings *, const struct setting_change *); /* this very one */
-/* The last change of the key; NULL: none, or the spec holds (again). */
+/* The last change of the key; NULL: none, or the spec counts (again). */
 const struct setting_change *settings_find(const struct settings *, const struct spec *,
                                            enum setting_key);
-/* What the schedules' rates are multiplied by; 1: nothing is set. */
+/* The factor on the rates of schedules; 1: nothing is set. */
 double settings_rate_factor(const struct settings *, const struct spec *);
-/* Keys of the chief's alone: the spec as the job is to follow it; was: as it was read. */
+/* For keys that concern the chief alone: changes the spec as the job is to follow it; was: as it
+ * was read. */
 void settings_apply(const struct settings *, const struct train_spec *was, struct spec *);
 /* For people: {"key": {"value": ..., "spec": ..., "step": ..., "by": ..., ...}, ...}; NULL: no
  * memory. */

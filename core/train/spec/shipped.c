@@ -1,5 +1,5 @@
-/* shipped.c - blocks that the program brings along: what a spec may say of each, and the nodes that
- * it stands for, in which "$units" is what was said of units. */
+/* shipped.c - blocks that come with the program: the parameters of each, and the nodes that it
+ * stands for, in which "$units" is the value of the parameter units. */
 #include <string.h>
 
 #include "core/ops/layer.h"
@@ -146,8 +146,9 @@ static const struct field cin_fields[] = {
     {0},
 };
 
-/* Of a layer: each vector of the one before times each of the input, number by number, and of these
- * products the weighted sums. Vectors are the last axis, so that a dense layer makes the sums. */
+/* The vectors of a layer: weighted sums of the products, number by number, of each vector of the
+ * layer before with each of the input. Vectors are the last axis, so that a dense layer makes the
+ * sums. */
 static void add_cin_layer(json_t *nodes, size_t i, json_t *units)
 {
     json_t *before = i ? numbered("vectors", (int64_t)i - 1) : json_string("fields");

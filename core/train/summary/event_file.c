@@ -21,14 +21,14 @@
 
 enum {
     NAMES_TRIED_MAX = 1000,
-    WRITES_MAX = 10000,          /* of one flush: signals and full pipes of the system cut them */
-    FLUSH_BYTES = 64 << 10,      /* more than this is written without being asked */
-    PENDING_BYTES_MAX = 8 << 20, /* more than this is given up where the disk refuses */
+    WRITES_MAX = 10000,          /* of one flush: signals and full pipes cut writes short */
+    FLUSH_BYTES = 64 << 10,      /* beyond this it is flushed without being asked */
+    PENDING_BYTES_MAX = 8 << 20, /* beyond this it is dropped if the disk refuses it */
     HOST_BYTES_MAX = 256,
-    URL_FILE_BYTES = 1 << 20, /* more than this is in the next file */
+    URL_FILE_BYTES = 1 << 20, /* beyond this the next file is begun */
 };
 
-/* mkdir -p. Parents that cannot be made are seen with the folder itself. */
+/* mkdir -p. A parent that cannot be made is noticed with the folder itself. */
 static err make_folder(const char *path)
 {
     if (path_is_url(path)) return OK; /* it is there with its first file */
@@ -44,7 +44,7 @@ static err make_folder(const char *path)
     return fail(ERR_IO, "%s: the folder cannot be made: %s", path, strerror(errno));
 }
 
-/* A host's name may hold what a file's name may not. */
+/* A host's name may have characters that a file's name cannot. */
 static void host_name(char ret[HOST_BYTES_MAX])
 {
     if (gethostname(ret, HOST_BYTES_MAX) != 0 || ret[0] == '\0') strcpy(ret, "localhost");
@@ -53,7 +53,7 @@ static void host_name(char ret[HOST_BYTES_MAX])
         if (*c == '/') *c = '_';
 }
 
-/* One name. ret: the file's descriptor, or -1 where the name is taken. */
+/* Tries one name. ret: the file's descriptor, or -1 if the name is taken. */
 static err create(const char *path, int *ret)
 {
     *ret = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -61,7 +61,7 @@ static err create(const char *path, int *ret)
     return fail(ERR_IO, "%s: the file cannot be made: %s", path, strerror(errno));
 }
 
-/* A server that does not answer holds nobody up: the name is new by chance. */
+/* Behind a URL nobody waits for an answer: the name is new by its random number. */
 static err create_at_url(const char *directory, int64_t seconds, const char *host,
                          const char *suffix, struct event_file *ret)
 {
@@ -78,7 +78,7 @@ static err create_at_url(const char *directory, int64_t seconds, const char *hos
     return fail(ERR_MEMORY, "%s: no memory", directory);
 }
 
-/* Other processes may look for a name at the same moment: whoever makes the file has it. */
+/* Other processes may look for a name at the same time: who creates the file has it. */
 err event_file_create(const char *directory, int64_t seconds, const char *suffix,
                       struct event_file *ret, int64_t *ret_seconds)
 {
@@ -127,7 +127,7 @@ void event_file_remove(struct event_file *file)
     event_file_close(file);
 }
 
-/* Behind the last whole record. Returns 0 or the system's error. */
+/* Cuts the file after the last whole record. Returns 0 or the system's error. */
 static int write_pending(struct event_file *file)
 {
     size_t done = 0;
@@ -140,7 +140,7 @@ static int write_pending(struct event_file *file)
     return done == file->pending.used ? 0 : EIO;
 }
 
-/* Half a record would be the end of the file for every reader. */
+/* Readers would stop at half a record. */
 static int cut_off(struct event_file *file)
 {
     if (!file->is_torn) return 0;
@@ -156,8 +156,8 @@ static void drop_pending(struct event_file *file)
     file->pending_records = 0;
 }
 
-/* The same bytes are tried again with the next flush: a reader that has seen half of them continues
- * where it stopped. */
+/* The same bytes are written again with the next flush: a reader that has seen half of them
+ * continues there. */
 static err refused(struct event_file *file, int error)
 {
     if (file->pending.used <= PENDING_BYTES_MAX)
@@ -197,7 +197,7 @@ static err begin_next(struct event_file *file)
     return OK;
 }
 
-/* What the server refuses stays in memory, and is tried again with the next flush. */
+/* What the server refuses stays in memory until the next flush. */
 static err flush_to_url(struct event_file *file)
 {
     if (file->stored.used > URL_FILE_BYTES) TRY(begin_next(file));
@@ -219,21 +219,21 @@ static err flush_to_url(struct event_file *file)
 
 /* ---- a thread that writes ---- */
 
-/* What the thread writes is in a file of its own, that of the owner gathers. */
+/* The thread writes from a copy of its own; the owner gathers records in the original. */
 struct event_thread {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct event_file file; /* the thread's while is_busy */
     bool is_busy, ends;
-    char why[ERROR_TEXT_MAX]; /* of a failure that was not told yet; or "" */
+    char why[ERROR_TEXT_MAX]; /* a failure that has not been reported yet, or "" */
 };
 
 static void *write_on(void *context)
 {
     struct event_thread *t = context;
     pthread_mutex_lock(&t->lock);
-    while (!t->ends || t->is_busy) { /* ends: the owner says so */
+    while (!t->ends || t->is_busy) { /* ends: when the owner says so */
         if (!t->is_busy) {
             pthread_cond_wait(&t->changed, &t->lock);
             continue;
@@ -260,13 +260,13 @@ err event_file_write_beside(struct event_file *file)
         free(t);
         return e;
     }
-    char *path = strdup(file->path); /* for messages: the thread may begin another file */
+    char *path = strdup(file->path); /* for messages: the thread may go on to the next file */
     *file = (struct event_file){
         .path = path, .fd = -1, .thread = t, .first_bytes = t->file.first_bytes};
     return path ? OK : fail(ERR_MEMORY, "no memory for the name of a file");
 }
 
-/* Where there is no memory for it, it stays where it is. */
+/* Without memory for it, it stays where it is. */
 static void give(struct event_file *from, struct event_file *to)
 {
     const size_t before = to->pending.used;
@@ -335,13 +335,13 @@ err event_file_flush(struct event_file *file)
     return check_gone(file);
 }
 
-/* TensorFlow's masked one. */
+/* TensorFlow's masked checksum. */
 static void add_checksum(struct buffer *pending, const void *data, size_t bytes)
 {
     buffer_fixed32(pending, crc32c_mask(crc32c(data, bytes)));
 }
 
-/* A record that does not fit into memory leaves those before it as they were. */
+/* If there is no memory for a record, those before it are kept. */
 err event_file_append(struct event_file *file, const void *data, size_t bytes)
 {
     struct buffer *pending = &file->pending;

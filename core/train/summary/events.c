@@ -50,7 +50,7 @@ enum {
     DTYPE_FLOAT = 1,
     DTYPE_STRING = 7,
     EVENT_BYTES_MAX = 1 << 28, /* readers refuse messages of 2^31 bytes */
-    PLUGIN_TAGS_MAX = 256,     /* of more the metadata is written each time, which does no harm */
+    PLUGIN_TAGS_MAX = 256, /* beyond these, metadata are written each time, which does no harm */
 };
 
 static const char FILE_VERSION[] = "brain.Event:2";
@@ -62,12 +62,12 @@ struct events {
     bool is_open;                       /* between begin_step and end_step */
     size_t summary;                     /* where the open step's summary begins in it */
     int value_count;                    /* of the open step */
-    char *plugin_tags[PLUGIN_TAGS_MAX]; /* those whose metadata are in the file */
+    char *plugin_tags[PLUGIN_TAGS_MAX]; /* those whose metadata are in the file already */
     int plugin_tag_count;
     double pair_limits[HISTOGRAM_BUCKETS + 1], pair_counts[HISTOGRAM_BUCKETS + 1];
 };
 
-/* One event at a time: what a step has gathered would be lost by another in between. */
+/* One event at a time: another one in between would lose what the step has gathered. */
 static void begin_event(struct events *events, double wall_s, uint64_t step)
 {
     assert(!events->is_open);
@@ -82,14 +82,14 @@ static void forget_plugin_tags(struct events *events)
     events->plugin_tag_count = 0;
 }
 
-/* Where events may be lost, so may be the metadata of plugins: they come again with the next. */
+/* If events may have been lost, so may the metadata of plugins: they are written again. */
 static err checked(struct events *events, err e)
 {
     if (e) forget_plugin_tags(events);
     return e;
 }
 
-/* Whatever went wrong while it was put together is noticed here. */
+/* Whatever failed while the event was put together is noticed here. */
 static err end_event(struct events *events)
 {
     const struct buffer *event = &events->event;
@@ -110,7 +110,7 @@ static err write_version(struct events *events, int64_t seconds)
     begin_event(events, (double)seconds, 0);
     proto_string(&events->event, EVENT_FILE_VERSION, FILE_VERSION);
     TRY(end_event(events));
-    return events->file.name ? OK : events_flush(events); /* a server may not answer for long */
+    return events->file.name ? OK : events_flush(events); /* a server may take long to answer */
 }
 
 /* A file that cannot take its first record is removed: readers would wait for it for ever. */
@@ -176,8 +176,8 @@ err events_end_step(struct events *events)
     return end_event(events);
 }
 
-/* As TensorFlow cleans a tag: no slash in front, one underscore for each character (not byte) that
- * is none of [-/A-Za-z0-9_.]. */
+/* Makes a tag as TensorFlow does: no slash in front, one underscore for each character (not byte)
+ * other than [-/A-Za-z0-9_.]. */
 static void add_tag(struct buffer *event, const char *tag)
 {
     static const char allowed[] =
@@ -200,7 +200,7 @@ static size_t begin_value(struct events *events, const char *tag)
     return value;
 }
 
-/* A page of scalars shows NaN and infinities as such; what no float can hold becomes one. */
+/* TensorBoard shows NaN and infinities as such; a number too large for a float becomes infinite. */
 void events_scalar(struct events *events, const char *tag, double value)
 {
     if (metric_undefined_text(value)) return;
@@ -231,7 +231,7 @@ void events_histogram(struct events *events, const char *tag, const struct histo
     proto_close(event, value);
 }
 
-/* Is this the tag's first value for a plugin? It is not any more. */
+/* Whether this is the tag's first value for a plugin, which is noted. */
 static bool is_first_of_tag(struct events *events, const char *tag)
 {
     for (int i = 0; i < events->plugin_tag_count; i++)
@@ -252,7 +252,7 @@ static void add_plugin(struct buffer *event, const char *name, const struct buff
     proto_close(event, metadata);
 }
 
-/* A scalar of strings; the plugin's name says that it is for the page of texts. */
+/* A scalar of strings; the plugin's name puts it on the page of texts. */
 void events_text(struct events *events, const char *tag, const char *markdown)
 {
     struct buffer *event = &events->event;
@@ -292,7 +292,7 @@ void events_pr_curve(struct events *events, const char *tag, const float *values
     proto_close(event, value);
 }
 
-/* The graph is bytes to an event, not a message: readers parse it apart. */
+/* In an event the graph is bytes, not a message: readers parse them separately. */
 err events_graph(struct events *events, double wall_s, const struct graph_def *def)
 {
     size_t bytes;

@@ -19,28 +19,28 @@
 
 struct events;
 
-/* Makes the folder and the file. Where a file of that name is there already the seconds go up by
- * one until it is new (at most 1000 times). suffix: "" or e.g. ".eval". */
+/* Makes the folder and the file. If there is a file of that name, the seconds go up by one until it
+ * is new (at most 1000 times). suffix: "" or e.g. ".eval". */
 err events_open(const char *directory, double wall_s, const char *suffix, struct events **ret);
-/* A folder whose name the program chooses, below one that the user names: a link there is replaced
- * (own.h). Where its parent is absent it is left to events_open. */
+/* Makes a folder whose name the program chooses, below one that the user names: a link there is
+ * replaced (own.h). If its parent does not exist, events_open makes both. */
 err events_own_folder(const char *directory);
-/* From now on a thread writes, and nobody waits for a disk or a server but who closes: a flush
- * tells what has failed since the one before, as ERR_IO. ERR_MEMORY, ERR_IO: no thread could be
+/* From now on a thread writes, so that only events_close waits for a disk or a server: a flush
+ * returns, as ERR_IO, what has failed since the one before. ERR_MEMORY, ERR_IO: no thread could be
  * made. */
 err events_write_beside(struct events *);
-/* Flushes; whoever wants to know whether that went well does it before. NULL is fine. */
+/* Flushes without reporting failures: who wants to know calls events_flush first. NULL is fine. */
 void events_close(struct events *);
 
-/* Scalars, histograms and texts of one step gather in one event until events_end_step. A tag may be
- * anything: what TensorBoard does not allow in one becomes an underscore. */
+/* Scalars, histograms and texts of one step gather in one event until events_end_step. Any text may
+ * be a tag: characters that TensorBoard does not allow become underscores. */
 void events_begin_step(struct events *, double wall_s, uint64_t step);
 void events_scalar(struct events *, const char *tag, double value);
 void events_histogram(struct events *, const char *tag, const struct histogram *);
 void events_text(struct events *, const char *tag, const char *markdown);
 /* values: as metrics have it (core/graph/op.h) */
 void events_pr_curve(struct events *, const char *tag, const float *values, int thresholds);
-err events_end_step(struct events *); /* writes nothing where nothing was added */
+err events_end_step(struct events *); /* writes nothing if nothing was added */
 
 err events_graph(struct events *, double wall_s, const struct graph_def *);
 enum session_status { SESSION_START = 1, SESSION_STOP = 2, SESSION_CHECKPOINT = 3 };

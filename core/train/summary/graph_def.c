@@ -29,16 +29,16 @@ enum { DIM_SIZE = 1 };
 enum {
     PRODUCER = 134,        /* TensorFlow 1.15: its ops are the ones that are written */
     FIELDS_SHOWN_MAX = 64, /* of one object; no kind has a third of that */
-    OWN_ATTRIBUTES = 3,    /* type, output shape and, where it holds a value, shape */
+    OWN_ATTRIBUTES = 3,    /* type, output shape and, for an op that holds a value, its shape */
 };
 
-/* field NULL: one of our own */
+/* field NULL: not from the spec */
 struct attribute {
     const char *key;
     const struct field *field;
 };
 
-/* As the value of an attribute, and in a list of such: both have the same number. */
+/* As the value of an attribute, and within a list of shapes: both use the same number. */
 static void add_shape(struct buffer *b, const struct shape *shape)
 {
     const size_t message = proto_open(b, VALUE_SHAPE);
@@ -50,7 +50,7 @@ static void add_shape(struct buffer *b, const struct shape *shape)
     proto_close(b, message);
 }
 
-/* What every node has; the key says which. */
+/* Attributes of every node; the key says which. */
 static void add_own_value(struct buffer *b, const char *key, const struct graph_node *node)
 {
     if (strcmp(key, "shape") == 0) {
@@ -64,8 +64,7 @@ static void add_own_value(struct buffer *b, const char *key, const struct graph_
     }
 }
 
-/* at: where the field's value stands, laid out as fields.h says. Objects in objects are not shown.
- */
+/* at: the value of the field, laid out as fields.h says. Objects within objects are not shown. */
 static bool is_shown(const struct field *field, const void *at)
 {
     switch (field->type) {
@@ -85,7 +84,7 @@ static bool is_shown(const struct field *field, const void *at)
     }
 }
 
-/* Packed, as proto3 has lists of numbers. */
+/* Packed, as proto3 writes lists of numbers. */
 static void add_list(struct buffer *b, const struct field *field, const void *at)
 {
     const struct ints *ints = at;
@@ -98,7 +97,7 @@ static void add_list(struct buffer *b, const struct field *field, const void *at
     proto_close(b, list);
 }
 
-/* Of a variant its kind's name. */
+/* For a variant, the name of its kind. */
 static void add_field_value(struct buffer *b, const struct field *field, const void *at)
 {
     if (field->type == FIELD_BOOL)
@@ -138,7 +137,7 @@ static int by_key(const void *left, const void *right)
     return strcmp(a->key, b->key);
 }
 
-/* What holds a value has a dtype and a shape of its own; other ops have a T. */
+/* Ops that hold a value have a dtype and a shape of their own; others have a T. */
 static bool holds_value(const struct graph_node *node)
 {
     return strcmp(node->op, "VariableV2") == 0 || strcmp(node->op, "Placeholder") == 0;
@@ -177,7 +176,7 @@ static void add_node(struct buffer *b, const struct graph_node *node)
     proto_close(b, message);
 }
 
-/* The producer tells a reader which version of the ops is meant. */
+/* The producer tells readers which version of the ops is meant. */
 void *graph_def_serialize(const struct graph_def *def, size_t *ret_bytes)
 {
     struct buffer b = {0};

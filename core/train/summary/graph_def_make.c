@@ -1,4 +1,4 @@
-/* graph_def_make.c - the nodes of a model: what a forward pass does, and where variables are. */
+/* graph_def_make.c - the nodes of a model: its forward pass, and where its variables are. */
 #include <assert.h>
 #include <string.h>
 
@@ -15,14 +15,14 @@ static enum graph_dtype dtype_of(enum dtype dtype)
     return numbers[dtype];
 }
 
-/* Is it the scope itself, or something in its box? */
+/* Is it the scope itself, or a node within it? */
 static bool is_in_scope(const char *name, const char *scope)
 {
     const size_t length = strlen(scope);
     return strncmp(name, scope, length) == 0 && (name[length] == '/' || name[length] == '\0');
 }
 
-/* Each try but the last meets a node of the model of its own, so there are no more of them. */
+/* Ends: each try but the last finds another node of the model. */
 const char *graph_scope(struct graph_maker *m, const char *name)
 {
     const char *scope = name;
@@ -34,7 +34,7 @@ const char *graph_scope(struct graph_maker *m, const char *name)
     return scope;
 }
 
-/* What comes from the data: a column. */
+/* A column of the data. */
 static const char *add_batch(struct graph_maker *m, const struct tensor *tensor)
 {
     return graph_nodes_add(&m->nodes, &(struct graph_node){.name = graph_scope(m, tensor->name),
@@ -52,7 +52,7 @@ static struct shape slice_shape(const struct graph_maker *m, const struct slice 
     return shape;
 }
 
-/* The part of a variable that one ps holds; it is called part only where there are several. */
+/* The slice of a variable that one ps holds; it is called part only if there are several. */
 static const char *add_slice(struct graph_maker *m, const struct slice *slice)
 {
     struct arena *arena = m->nodes.arena;
@@ -65,7 +65,7 @@ static const char *add_slice(struct graph_maker *m, const struct slice *slice)
                                                            .dtype = GRAPH_FLOAT});
 }
 
-/* A worker puts the parts of a partitioned variable together; that has the variable's name. */
+/* A worker joins the slices of a partitioned variable, under the variable's name. */
 static const char *add_whole(struct graph_maker *m, const struct slice *slice,
                              const char *const *parts)
 {
@@ -79,7 +79,7 @@ static const char *add_whole(struct graph_maker *m, const struct slice *slice,
                                                            .dtype = GRAPH_FLOAT});
 }
 
-/* Slice i becomes node i: they come before anything else. */
+/* Slice i is node i: they come before all others. */
 static void add_variables(struct graph_maker *m)
 {
     const struct slice *slices = m->layout->slices;
@@ -92,7 +92,7 @@ static void add_variables(struct graph_maker *m)
     }
 }
 
-/* Who makes what a node reads: an earlier node, mostly the one before, or a column. */
+/* The node that makes what a node reads: an earlier node, mostly the one before, or a column. */
 static const char *source_of(const struct graph_maker *m, const struct node *node, int input)
 {
     for (int i = node->index - 1; i >= 0; i--)
@@ -100,13 +100,13 @@ static const char *source_of(const struct graph_maker *m, const struct node *nod
     return m->inputs[graph_input_of(m->graph, node->input[input])];
 }
 
-/* What begins with a struct layer has the fields of one. */
+/* Attributes that begin with a struct layer have its fields. */
 static bool is_layer(const struct op *op)
 {
     return object_field(&op->object, "use_bias");
 }
 
-/* What a node of the model reads: outputs of others first, then its own or shared variables. */
+/* The inputs of a node of the model: outputs of others first, then variables, its own or shared. */
 struct reads {
     const char *names[INPUTS_MAX + PARAMS_MAX];
     int count;
@@ -122,7 +122,7 @@ static struct reads reads_of(const struct graph_maker *m, const struct node *nod
     return reads;
 }
 
-/* What a worker computes of the node's output, by whatever op. */
+/* Something that a worker computes for the node's output, by any op. */
 static struct graph_node worker_node(const struct node *node)
 {
     return (struct graph_node){.name = node->name,
@@ -131,7 +131,7 @@ static struct graph_node worker_node(const struct node *node)
                                .dtype = dtype_of(node->output.dtype)};
 }
 
-/* The first op of a node. One with variables stands beside them in the node's box. */
+/* The first op of a node. If the node has variables it stands beside them, in the node's box. */
 static const char *add_op(struct graph_maker *m, const struct node *node, const struct reads *reads)
 {
     struct graph_node op = worker_node(node);
@@ -156,7 +156,7 @@ static const char *add_stage(struct graph_maker *m, const struct node *node, con
     return graph_nodes_add(&m->nodes, &stage);
 }
 
-/* MatMul, BiasAdd, Relu: three ops to TensorFlow, one to us. */
+/* MatMul, BiasAdd, Relu: three ops in TensorFlow, one here. */
 static const char *add_layer(struct graph_maker *m, const struct node *node,
                              const struct reads *all)
 {
@@ -184,7 +184,7 @@ static void add_model(struct graph_maker *m)
     }
 }
 
-/* What a loss reads: logits and labels */
+/* The inputs of a loss: logits and labels */
 struct judged {
     const char *names[2];
 };
@@ -228,7 +228,7 @@ static const char *add_scalar(struct graph_maker *m, const char *name, const cha
                                                            .dtype = GRAPH_FLOAT});
 }
 
-/* One op for all penalties. It reads the variables that have one. */
+/* One op for all penalties, which reads the variables that have one. */
 static const char *add_penalties(struct graph_maker *m, const char *scope)
 {
     const struct graph *graph = m->graph;
@@ -252,7 +252,7 @@ static const char *add_mean(struct graph_maker *m, const struct head *head, cons
     return add_scalar(m, arena_format(arena, "%s/Mean", scope), "Mean", &rows, 1);
 }
 
-/* What is minimized: the heads' losses, and the penalties where there are any. */
+/* What is minimized: the heads' losses, and the penalties if there are any. */
 static void add_loss(struct graph_maker *m)
 {
     struct arena *arena = m->nodes.arena;
@@ -269,7 +269,7 @@ static void add_loss(struct graph_maker *m)
     m->loss = add_scalar(m, arena_format(arena, "%s/total", scope), "AddV2", terms, 2);
 }
 
-/* Nothing reads them: they stand beside the loss. */
+/* Metrics: nothing reads them. */
 static void add_metrics(struct graph_maker *m)
 {
     struct arena *arena = m->nodes.arena;
@@ -290,7 +290,7 @@ static void add_metrics(struct graph_maker *m)
     }
 }
 
-/* Variables come first: they keep their names whatever else there is. */
+/* Variables come first, so that they keep their names. */
 void graph_def_make(const struct graph *graph, const struct layout *layout,
                     const struct optimizers *optimizers, struct arena *arena, struct graph_def *ret)
 {

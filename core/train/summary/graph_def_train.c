@@ -15,7 +15,7 @@ struct drawn_optimizer {
     int slot_count;
 };
 
-/* What the functions of this file share. */
+/* Shared by the functions of this file. */
 struct training {
     struct graph_maker *m;
     struct arena *arena;
@@ -23,11 +23,11 @@ struct training {
     struct drawn_optimizer drawn[OPTIMIZERS_MAX];
     const char *scope; /* "train" */
     const char *global_step;
-    const char **gradients; /* [layout->variable_count] as they are pushed */
+    const char **gradients; /* [layout->variable_count] gradients as they are pushed */
     const char **updates;   /* [layout->all_count] with ^ before the name */
 };
 
-/* Names of the first are plain, those of others are numbered. */
+/* The names of the first optimizer are plain, those of others are numbered. */
 static const char *numbered(const struct training *t, const char *name, int optimizer)
 {
     return optimizer ? arena_format(t->arena, "%s/%s_%d", t->scope, name, optimizer)
@@ -75,7 +75,7 @@ static void add_learning_rate(struct training *t, int i)
                                     .attributes = rate->schedule.attributes});
 }
 
-/* TensorFlow has them beside the variable whose name comes first. */
+/* TensorFlow puts them beside the variable whose name comes first. */
 static void add_powers(struct training *t)
 {
     const struct layout *layout = t->m->layout;
@@ -106,8 +106,7 @@ static const char *add_gradient(struct training *t, int variable, const char *bo
                                 .dtype = GRAPH_FLOAT});
 }
 
-/* Backward as a whole is one op per variable: what it reads on its way is the forward pass, drawn
- * already. */
+/* Backward is one op per variable: it would read the forward pass, which is drawn already. */
 static void add_gradients(struct training *t)
 {
     for (int i = 0; i < t->m->layout->variable_count; i++)
@@ -115,7 +114,7 @@ static void add_gradients(struct training *t)
             add_gradient(t, i, "gradients", "SymbolicGradient", (const char *[]){t->m->loss, NULL});
 }
 
-/* The norm of all gradients of an optimizer is one number that each of them waits for. */
+/* The norm of all gradients of an optimizer is one number, which each of them waits for. */
 static const char *add_norm(struct training *t, int optimizer)
 {
     const int count = t->m->layout->variable_count;
@@ -145,7 +144,7 @@ static void add_clipping(struct training *t, int optimizer)
                 add_gradient(t, i, "clip", ops[type], (const char *[]){t->gradients[i], norm});
 }
 
-/* A slot lies where its slice lies, and is called after it. */
+/* A slot is on the ps of its slice, and named after it. */
 static const char *add_slot(struct training *t, const struct graph_node *slice, const char *name)
 {
     struct graph_node node = *slice;
@@ -153,7 +152,7 @@ static const char *add_slot(struct training *t, const struct graph_node *slice, 
     return add(t, &node);
 }
 
-/* What moves reads what a batch measured. */
+/* Moving averages (of batch normalization) read what a batch measured. */
 static void add_move(struct training *t, int index)
 {
     const struct slice *slice = &t->m->layout->slices[index];
@@ -193,7 +192,7 @@ static void add_update(struct training *t, int index)
     t->updates[index] = arena_format(t->arena, "^%s", add(t, &held));
 }
 
-/* The step counts when everything is updated. It shows the first optimizer's settings. */
+/* The global step counts when everything is updated. It shows the first optimizer's settings. */
 static void add_count(struct training *t)
 {
     const int updates = t->m->layout->all_count;
@@ -224,7 +223,7 @@ static void draw_optimizer(struct training *t, int i)
     add_learning_rate(t, i);
 }
 
-/* Order matters only in that a node is made before those that read it. */
+/* The order matters only in that a node is made before those that read it. */
 void graph_def_add_training(struct graph_maker *m, const struct optimizers *optimizers)
 {
     struct arena *arena = m->nodes.arena;

@@ -20,7 +20,7 @@ static void take(struct graph_nodes *nodes, const char *name)
     *place(nodes, name) = (struct word){name, strlen(name)};
 }
 
-/* The arena keeps the old list until it is freed: twice the memory at most. */
+/* The arena keeps the old list until it is freed: at most twice the memory. */
 static void grow(struct graph_nodes *nodes)
 {
     const struct graph_node *old = nodes->at;
@@ -33,7 +33,7 @@ static void grow(struct graph_nodes *nodes)
     for (int i = 0; i < nodes->count; i++) take(nodes, nodes->at[i].name);
 }
 
-/* At most as many tries as there are nodes. */
+/* Ends: at most as many tries as there are nodes. */
 static const char *unique_name(struct graph_nodes *nodes, const char *name)
 {
     const char *unique = name;
@@ -61,7 +61,7 @@ const char *ps_device(struct arena *arena, int ps)
     return arena_format(arena, "/job:ps/task:%d", ps);
 }
 
-/* Those that are not ours in another spelling. */
+/* The names that differ from ours in more than spelling. */
 static const char *const renamed[][2] = {
     {"adagrad_da", "AdagradDA"},
     {"add", "AddN"},

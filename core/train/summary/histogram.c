@@ -38,7 +38,7 @@ static double rough_log2(double x)
     return (double)bits * 0x1p-52 - 1023.0;
 }
 
-/* How many of the positive limits a magnitude has passed; a guess that is at most 1 too low. */
+/* How many of the positive limits a magnitude has passed; a guess, at most 1 too low. */
 static int guess_passed(double magnitude)
 {
     const double first_log2 = -39.863137138648355, limits_per_octave = 7.272540897341713;
@@ -47,7 +47,7 @@ static int guess_passed(double magnitude)
 }
 
 /* The first bucket whose limit is above the value; the last one takes DBL_MAX itself. The guess is
- * corrected without a branch, which values of a model would make unpredictable. */
+ * corrected without a branch, which the values of a model would make unpredictable. */
 static int bucket_of(double value)
 {
     const int passed = guess_passed(fabs(value));
@@ -95,7 +95,7 @@ double histogram_limit(int bucket)
     return limits[bucket];
 }
 
-/* A run of empty buckets becomes one pair, with the limit of its last. */
+/* A run of empty buckets becomes one pair, with the limit of the last of them. */
 int histogram_pairs(const struct histogram *h, double ret_limits[HISTOGRAM_BUCKETS + 1],
                     double ret_counts[HISTOGRAM_BUCKETS + 1])
 {

@@ -14,11 +14,11 @@ enum {
     ROWS_OF_TOWERS = 1 << 20 /* behind those of peers */
 };
 
-/* What a kind of span is called, and whose. */
+/* The name of a kind of span, and on which tasks it occurs. */
 static const struct {
     const char *category, *name;
     enum { OF_TASK, OF_NODE, OF_PEER } subject;
-    bool has_row; /* drawn in a row of the peer; otherwise in the task's own row */
+    bool has_row; /* drawn in the row of the peer; otherwise in the task's own row */
 } kinds[SPAN_KINDS] = {
     [SPAN_STEP] = {"step", "step", OF_TASK, false},
     [SPAN_HOOKS] = {"hooks", "hooks", OF_TASK, false},
@@ -41,7 +41,7 @@ static const struct {
     [SPAN_HOLD] = {"checkpoint", "hold", OF_TASK, false},
 };
 
-/* A stretch of the chief's clock. */
+/* An interval on the chief's clock. */
 struct clock_stretch {
     int64_t begin_ns, end_ns;
 };
@@ -54,7 +54,7 @@ static struct clock_stretch stretch_of(const struct timeline_part *part, const s
 
 /* ---- what is shown ---- */
 
-/* What the steps of workers take, and how far their clocks may put its ends wrong. */
+/* The interval of the workers' steps, and the widest that errors of their clocks allow. */
 struct clock_window {
     struct clock_stretch steps, widest;
 };
@@ -82,7 +82,7 @@ static struct clock_window window_of(const struct timeline *t)
     return window.steps.begin_ns <= window.steps.end_ns ? window : (struct clock_window){0};
 }
 
-/* A ps hears late that the last step is over, and records until then. */
+/* A ps hears late that the last step is over, and records until then: that is cut off. */
 static bool is_shown(const struct clock_window *window, const struct timeline_part *part,
                      const struct clock_stretch *s)
 {
@@ -106,7 +106,7 @@ static void put_string(FILE *f, const char *text)
     putc('"', f);
 }
 
-/* Chrome's unit, with what is below it as a fraction. */
+/* Chrome's unit, microseconds, with a fraction. */
 static void put_us(FILE *f, int64_t ns)
 {
     const uint64_t size = ns < 0 ? (uint64_t)-ns : (uint64_t)ns;
@@ -118,7 +118,7 @@ static void task_name_of(const struct timeline_part *part, char ret[NAME_MAX_BYT
     snprintf(ret, NAME_MAX_BYTES, "%s/%d", part->is_ps ? "ps" : "worker", part->task);
 }
 
-/* The task at the other end: a ps' peers are workers. */
+/* The task at the other end: the peers of a ps are workers. */
 static void peer_name_of(const struct timeline_part *part, uint32_t peer, char ret[NAME_MAX_BYTES])
 {
     snprintf(ret, NAME_MAX_BYTES, "%s/%" PRIu32, part->is_ps ? "worker" : "ps", peer);
@@ -172,7 +172,7 @@ static void put_row_names(struct events_file *e, const struct timeline_part *par
     begin_event(e, "M", process, 0);
     fprintf(e->file, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%d}}", process);
     put_row_name(e, "thread_name", process, 0, part->is_ps ? "updates" : "steps");
-    uint32_t named = 0; /* rows of peers that have their name */
+    uint32_t named = 0; /* peers whose rows have been named */
     for (int k = 0; k < part->span_count; k++) {
         if (!kinds[part->spans[k].kind].has_row) continue;
         for (; named <= part->spans[k].subject; named++) {
@@ -239,7 +239,7 @@ static void put_span(struct events_file *e, int process, const struct clock_stre
     putc('}', e->file);
 }
 
-/* Zero of the file is where the first step begins. */
+/* Time 0 of the file is the start of the first step. */
 static void put_part(struct events_file *e, int index, const struct clock_window *window)
 {
     const struct timeline_part *part = &e->timeline->parts[index];
@@ -253,7 +253,7 @@ static void put_part(struct events_file *e, int index, const struct clock_window
     }
 }
 
-/* Both lists are ended by their caller. */
+/* Their caller ends both lists. */
 static void put_tasks(FILE *f, const struct timeline *t)
 {
     char name[NAME_MAX_BYTES];
@@ -334,7 +334,7 @@ static double seconds_of(const struct span *span)
     return (double)(span->end_ns - span->begin_ns) * 1e-9;
 }
 
-/* What was computed of the next step, in this stretch of the worker's clock */
+/* How much of the next step was computed in this interval of the worker's clock */
 static double speculated_in(const struct timeline_part *part, const struct span *step,
                             uint64_t begin_ns, uint64_t end_ns)
 {
@@ -347,9 +347,8 @@ static double speculated_in(const struct timeline_part *part, const struct span 
     return seconds;
 }
 
-/* Of the exchange with all ps that lies within the step: the pushes go on at the same time. Parts
- * leave before the first push, while the gradients of others are computed, and behind it the next
- * step's forward pass may begin. */
+/* Time of the exchange with all ps within the step; pushes overlap. Parts leave before the first
+ * push, while other gradients are computed, and after it the next step's forward pass may begin. */
 static void add_exchange(const struct timeline_part *part, const struct span *step,
                          struct timeline_shares *shares)
 {

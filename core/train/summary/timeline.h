@@ -1,10 +1,10 @@
 /* timeline.h - the spans of all tasks on one clock, and their file in Chrome's trace format
  * (chrome://tracing, Perfetto).
  *
- * Each task is a process row, workers before ps. The row of a worker has a thread for what it
- * computes and one for its exchange with each ps; the row of a ps one for its updates and one for
- * what comes from each worker. Times are the chief's; those of another task are as good as the
- * error that stands with it.
+ * Each task is a process row, workers before ps. The row of a worker has a thread for its computing
+ * and one for its exchange with each ps; the row of a ps one for its updates and one for what comes
+ * from each worker. Times are the chief's; those of another task are as exact as the error that is
+ * given with them.
  */
 #ifndef CORE_TRAIN_SUMMARY_TIMELINE_H
 #define CORE_TRAIN_SUMMARY_TIMELINE_H
@@ -16,8 +16,8 @@
 
 enum { TIMELINE_STEPS_MAX = 100 }; /* of one trace */
 
-/* How many global steps ahead of the chief's own one the others must have heard of a timeline:
- * asynchronous, each of them takes one in between. */
+/* How many global steps before a timeline begins the others must hear of it: in asynchronous
+ * training each of them may take one meanwhile. */
 uint64_t timeline_lead(bool is_sync, int workers);
 
 struct timeline_part { /* of one task */
@@ -26,33 +26,33 @@ struct timeline_part { /* of one task */
     const struct span *spans;
     int span_count;
     uint64_t dropped;    /* spans that did not fit */
-    int64_t shift_ns;    /* to be added to its times: then they are the chief's */
-    uint64_t error_ns;   /* by which that may be wrong, either way */
-    const char *missing; /* why there is none; NULL: it is there */
+    int64_t shift_ns;    /* added to its times, this makes them the chief's */
+    uint64_t error_ns;   /* error of that, either way */
+    const char *missing; /* why its spans are missing; NULL: they are there */
 };
 
 struct timeline {
-    const struct graph *graph; /* of which the spans name nodes */
+    const struct graph *graph; /* the nodes that spans name */
     uint64_t first_step;       /* that was asked for */
     int steps;
     const struct timeline_part *parts;
     int part_count;
 };
 
-/* What the steps of a worker were made of: seconds, over all of them. */
+/* What the steps of a worker consisted of: seconds, over all of them. */
 struct timeline_shares {
     int count;    /* of steps */
-    double steps; /* from the begin of each until the next could begin */
+    double steps; /* from the start of each until the next could begin */
     double compute, data, hooks;
     double push, wait; /* until the last gradient had left; from then until the last answer */
-    double hidden; /* of the exchange: from the first part that left until the first push did, and
-                      what was computed of the next step meanwhile, which is not in push and wait */
+    double hidden; /* of the exchange: from the first part that left until the first push, and what
+                      was computed of the next step meanwhile, which is not in push and wait */
 };
 struct timeline_shares timeline_shares(const struct timeline_part *);
 
 /* In Chrome's format; malloc'ed, NULL after an error. ERR_MEMORY. */
 err timeline_text(const struct timeline *, char **ret, size_t *ret_bytes);
-/* Under a temporary name at first, so that nobody sees half a file. ERR_IO. */
+/* Under a temporary name first, so that nobody sees half a file. ERR_IO. */
 err timeline_write(const struct timeline *, const char *path);
 
 #endif

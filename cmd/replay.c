@@ -222,7 +222,7 @@ static void print_help(FILE *out)
         "worker, push and rows of the data that was. Give the same --set, --seed, --data_dir and\n"
         "--threads as the run had; the bits are the same on processors of the same kind.\n\n"
         "A checkpoint is written at the end alone; evaluations, summaries and hooks but nan are\n"
-        "left out. A record begins anew whenever all ps are filled anew (a ps was lost, the job\n"
+        "left out. A record starts over whenever all ps are filled again (a ps was lost, the job\n"
         "was resized, or started again): the last of these sections is replayed, from the\n"
         "checkpoint that it began with. A section ends early where a worker was started again,\n"
         "or was lost between its pushes to two ps and never came back, and may lack its last\n"

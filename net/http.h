@@ -75,7 +75,7 @@ struct http_call {
     const char *body_type; /* NULL: application/octet-stream */
     uint64_t range_at; /* where range_bytes is not 0: these bytes alone, or as many as there are */
     size_t range_bytes;
-    int try_s;           /* not 0: so many seconds for all of a try */
+    int try_s;           /* not 0: this many seconds for all of a try */
     int tries_max;       /* 0: DTRAIN_URL_TRIES */
     bool needs_answer;   /* to be tried again: where nobody is there, none is waited for */
     bool keeps_redirect; /* a redirect is the answer; else it is followed */
@@ -90,7 +90,7 @@ struct http_call {
     /* Whether a refusal may pass, beside the statuses above; NULL: none does. */
     bool (*may_pass)(const struct http_call *);
     void *to;   /* what comes */
-    size_t max; /* at most so many bytes; more: the rest is left, and is_cut */
+    size_t max; /* at most this many bytes; more: the rest is left, and is_cut */
 
     struct http_answer answer;
     struct http_transfer *transfer; /* on its way; NULL: none */

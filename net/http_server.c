@@ -30,7 +30,7 @@ enum {
     ADDRESSES_MAX = 8,
     BODY_LEAST = 4096, /* bytes that are asked for at first */
     TEXT_BYTES = 80,
-    REFUSED_TIMES = 4, /* a body that is too long is read to so many times what it may be */
+    REFUSED_TIMES = 4, /* a body that is too long is read to this many times what it may be */
 };
 
 struct http_server {

@@ -28,7 +28,7 @@ enum {
     LINK_TEXT_MAX = 256,
     LINK_CONNECT_MAX_MS = 10000,       /* a connection attempt, both sides */
     LINK_COMING_MAX = 256,             /* attempts of others at a time; then the oldest go, */
-    LINK_COMING_KEPT = 192,            /* and so many stay */
+    LINK_COMING_KEPT = 192,            /* and this many stay */
     LINK_STALL_MAX_MS = 120000,        /* between two pieces of one message */
     LINK_GUEST_MESSAGE_MAX_MS = 30000, /* from its first piece to its last, of a guest */
     LINK_MESSAGES_PER_LOOK_MAX = 64,   /* delivered, then others have their turn */

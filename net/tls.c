@@ -653,7 +653,7 @@ struct unmoved_pieces {
     size_t done; /* of the first */
 };
 
-/* At most so many bytes that lie together, where they begin; 0: there are none. */
+/* At most this many bytes that lie together, where they begin; 0: there are none. */
 static size_t next_bytes(struct unmoved_pieces *rest, size_t max, char **ret)
 {
     while (rest->count > 0 && rest->at->iov_len == rest->done) {

@@ -3,7 +3,7 @@
 
 #include "cmd/export/lower.h"
 
-/* As the spec counts: negative from the end of so many */
+/* As the spec counts: negative from the end of this many */
 static int axis_of(const struct node *node, int rank)
 {
     const int64_t axis = lower_int(node, "axis");

@@ -5,7 +5,7 @@
 #include "core/ops/sparse/combine.h"
 #include "kernels/kernels.h"
 
-enum { INDICATOR_MAX = 1 << 24 }; /* ids: floats tell so many apart */
+enum { INDICATOR_MAX = 1 << 24 }; /* ids: floats tell this many apart */
 
 /* Rows of ids, in their places */
 struct looked_up {

@@ -67,9 +67,9 @@ struct program_value {
     bool is_looked_up;      /* a constant: rows of it are read by their ids */
     bool grows;             /* such a table: its rows are named by keys, in any order */
     const int64_t *keys;    /* of such a table that is data: ascending, as its rows are */
-    int parts;              /* such a table: ids went to so many by turns, which lie one behind the
-                               other; 0: ids are places */
-    int64_t uses;           /* set by program_count_uses */
+    int parts;    /* such a table: ids went to this many by turns, which lie one behind the
+                     other; 0: ids are places */
+    int64_t uses; /* set by program_count_uses */
 };
 
 /* Numbers of all constants that are written as text: a compiler takes minutes for more. */

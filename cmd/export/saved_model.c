@@ -75,7 +75,7 @@ struct model_saving {
 static const char *free_name(const struct model_saving *s, const char *name)
 {
     const char *free_one = name;
-    for (int i = 1, k = 0; k < s->variable_count; k++) /* ends: so many names are taken */
+    for (int i = 1, k = 0; k < s->variable_count; k++) /* ends: this many names are taken */
         if (strcmp(s->variables[k].name, free_one) == 0) {
             free_one = arena_format(s->program->arena, "%s_%d", name, i++);
             k = -1;

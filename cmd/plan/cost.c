@@ -70,8 +70,8 @@ static struct planned_host host_at(const struct plan_case *c, int at)
     return h;
 }
 
-/* What passes a link where so many workers take a step, of which some are on the host: of these to
- * and from ps elsewhere, and of the others to and from the ps here */
+/* What passes a link where this many workers take a step, of which some are on the host: of these
+ * to and from ps elsewhere, and of the others to and from the ps here */
 struct passing {
     struct plan_bytes of_workers, of_ps;
 };

@@ -24,7 +24,7 @@ struct named_rows {
 /* Reads the first batches of the training data. */
 err named_rows_count(struct planned *, struct arena *, struct named_rows *ret);
 
-/* The job over so many ps. */
+/* The job over this many ps. */
 struct over_ps {
     const struct planned *planned;
     struct layout *layout;

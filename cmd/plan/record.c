@@ -114,7 +114,7 @@ static int flags_end(int argc, char **argv)
     return argc;
 }
 
-/* It ends after so many steps, keeps nothing, and runs no command of the spec's hooks. */
+/* It ends after this many steps, keeps nothing, and runs no command of the spec's hooks. */
 static err run_steps(int argc, char **argv, int64_t steps, const char *result)
 {
     char last_step[64], to[PATH_MAX_BYTES + 16];

@@ -17,7 +17,7 @@ struct run_record {
 /* ERR_IO, ERR_INPUT: it is none, or of too few steps for their times to mean anything. */
 err record_read(const char *path, struct run_record *ret);
 
-/* Runs it on this host, without checkpoints and summaries, for at least so many steps: one ps and
+/* Runs it on this host, without checkpoints and summaries, for at least this many steps: one ps and
  * one worker, whose warnings and errors are seen. The words are those of a run without a cluster.
  * ERR_INPUT: it did not come to its end, and has said why. */
 err record_measure(int argc, char **argv, int64_t steps, struct run_record *ret);

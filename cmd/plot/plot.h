@@ -6,7 +6,7 @@
 
 #include "cmd/plot/curves.h"
 
-/* Plain ASCII, so many columns wide (at least PLOT_COLUMNS_MIN), a mark for each run. */
+/* Plain ASCII, this many columns wide (at least PLOT_COLUMNS_MIN), a mark for each run. */
 enum { PLOT_COLUMNS_MIN = 40 };
 void plot_text(const struct curves *, int columns, FILE *);
 void plot_svg(const struct curves *, FILE *);

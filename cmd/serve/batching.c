@@ -69,7 +69,7 @@ static struct together gather(const struct version *v)
     return t;
 }
 
-/* Of so many rows in a batch, which begin at row `at` of it */
+/* Of this many rows in a batch, which begin at row `at` of it */
 struct batch_share {
     struct waiting *of;
     int64_t at, rows;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the text so many bytes are left. Within a string nothing begins. */
+/* Of the text this many bytes are left. Within a string nothing begins. */
 static bool is_nan(const char *at, size_t left)
 {
     return left >= 3 && memcmp(at, "NaN", 3) == 0;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* The text with null, no value, in the place of each NaN, malloc'ed, with a NUL behind it; NULL:
+/* The text with null, no value, instead of each NaN, malloc'ed, with a NUL behind it; NULL:
  * there is none in it, or no memory. */
 char *not_numbers_as_null(const char *text, size_t bytes, size_t *ret_bytes);
 

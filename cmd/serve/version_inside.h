@@ -23,7 +23,7 @@ struct version {
     struct fresh *fresh;        /* that is computed with; NULL: the checkpoint is */
     const struct fresh *newest; /* of who brings deltas: `coming`, or `fresh` */
     uint64_t lost_leases;       /* looks since it was there last */
-    int64_t alone_rows; /* so many at most are computed without a thread beside; 0: none are */
+    int64_t alone_rows; /* this many at most are computed without a thread beside; 0: none are */
 
     pthread_mutex_t lock; /* of what is below */
     pthread_cond_t came;  /* to the version's thread, whose turn it is if nobody computes */

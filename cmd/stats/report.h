@@ -17,8 +17,8 @@ err stats_print(const struct stats *, FILE *); /* ERR_MEMORY */
 err stats_print_json(const struct stats *);    /* to standard output */
 
 /* NAME.words.txt (counts: and NAME.counts.txt) and NAME.boundaries.txt of each cell that has them,
- * in the folder, which is made where it is absent; says which. boundaries: of so many buckets of as
- * many numbers each, fewer where many are equal. ERR_IO. */
+ * in the folder, which is made where it is absent; says which. boundaries: of this many buckets of
+ * as many numbers each, fewer where many are equal. ERR_IO. */
 err stats_write(const struct stats *, const char *folder, int64_t buckets, bool counts, FILE *);
 
 #endif

@@ -34,7 +34,7 @@ struct job_visit {
     uint64_t timeout_ms;
 };
 
-/* The words of a command; ret_words: at most so many arguments that are no flags, NULL for each
+/* The words of a command; ret_words: at most this many arguments that are no flags, NULL for each
  * that is not there. ERR_INPUT. */
 err job_visit_read(struct job_visit *, const struct object *, int argc, char **argv,
                    void *ret_flags, struct job_flags *, const char **ret_words, int most);

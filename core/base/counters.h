@@ -73,7 +73,7 @@ struct task_status {
     bool is_stepping;  /* of who tells itself: it has joined, and the job continues */
     uint64_t heard_ms; /* by the clock of who tells */
     struct counters counters;
-    double recent_s;        /* over so many seconds up to heard_ms; 0: not known */
+    double recent_s;        /* over this many seconds up to heard_ms; 0: not known */
     struct counters recent; /* what was added then to those that only grow */
 };
 

@@ -124,7 +124,7 @@ static void write_out(const struct line *line)
     }
 }
 
-/* Cuts the line after so many characters, so that a status line never wraps. */
+/* Cuts the line after this many characters, so that a status line never wraps. */
 static void cut(struct line *line, size_t from, int columns)
 {
     int used = 0;

@@ -62,7 +62,7 @@ static inline bool log_wait_is_due(uint64_t since_ms, uint64_t said_ms, uint64_t
     return now_ms - said_ms >= pause_ms;
 }
 /* Lines of one place that say how far something is: the first LOG_PACED_FREE of them come as they
- * may, then one in LOG_PACE_S seconds; with log_set_pace() one in so many seconds from the first
+ * may, then one in LOG_PACE_S seconds; with log_set_pace() one in this many seconds from the first
  * on, 0: all. */
 enum { LOG_PACED_FREE = 100, LOG_PACE_S = 1 };
 struct log_pace { /* zeroed: nothing has been said */
@@ -98,8 +98,8 @@ struct log_limit { /* of one place; zeroed: nothing has been said */
     uint64_t said_ms, left_out;
 };
 
-/* Lines of many kinds that others can cause: of each LOG_LIMITED_MS so many are told, and of those
- * that are left out how many. */
+/* Lines of many kinds that others can cause: of each LOG_LIMITED_MS this many are told, and of
+ * those that are left out how many. */
 struct log_budget { /* zeroed: nothing has been said */
     uint64_t since_ms;
     int said;

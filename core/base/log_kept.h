@@ -20,7 +20,7 @@ void log_keep(enum log_level, const char *text);
 /* {"lines": [{"number": 17, "unix_ms": 1795433160695, "time": "2026-11-23T12:26:00.695+01:00",
  * "level": "info", "task": "worker/3", "text": "..."}], "next": 18} from the line of this number
  * on, or, where it is kept no more, the first one that is; next: what to ask for then. last: of
- * those, no more than so many, 0: all. At most LOG_KEPT_PAGE_MAX. NULL: no memory. New reference.
+ * those, no more than this many, 0: all. At most LOG_KEPT_PAGE_MAX. NULL: no memory. New reference.
  */
 json_t *log_kept_json(uint64_t from, uint64_t last);
 

@@ -197,7 +197,7 @@ size_t proto_open(struct buffer *b, int field)
     return b->used;
 }
 
-/* How many bytes the length takes is known only now: the content moves on by so many. */
+/* How many bytes the length takes is known only now: the content moves on by this many. */
 void proto_close(struct buffer *b, size_t begin)
 {
     uint8_t length[VARINT_BYTES_MAX];

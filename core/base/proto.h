@@ -58,7 +58,7 @@ static inline bool view_fixed64(struct view *s, uint64_t *ret)
     return true;
 }
 
-/* The first so many bytes */
+/* The first bytes, this many */
 static inline bool view_cut(struct view *s, uint64_t bytes, struct view *ret)
 {
     if (bytes > view_bytes(*s)) return false;

@@ -29,7 +29,7 @@ static inline int replicas_homes(int ps_count, bool are_held_twice)
     return are_held_twice ? (ps_count + 1) / 2 : ps_count;
 }
 
-/* Of so many homes: how many ps there are. */
+/* Of this many homes: how many ps there are. */
 static inline int replicas_all(int homes, bool are_held_twice)
 {
     return are_held_twice ? 2 * homes - 1 : homes;

@@ -152,7 +152,8 @@ struct data_spec {
 };
 extern const struct object data_spec_object;
 
-/* How many rows are left where a source has so many: ERR_INPUT where skip and take ask for more. */
+/* How many rows are left where a source has this many: ERR_INPUT where skip and take ask for more.
+ */
 err source_narrow(const struct source_spec *, const char *name, int64_t rows, int64_t *ret);
 
 /* What ids stand for in its files, which lie in that directory. ERR_INPUT: it does not say. */

@@ -53,7 +53,7 @@ err parts_read(struct data_parts *, const struct source_spec *, const struct for
 /* Of a reader of broken rows alone, before any file has said which cells there are: all of them. */
 err parts_pass_broken(struct row_reader *, struct bad_rows *);
 
-/* The part has no row. When all were read, with so many rows: in the log, how many have none;
+/* The part has no row. When all were read, with this many rows: in the log, how many have none;
  * ERR_INPUT: all of several. */
 void parts_note_empty(struct data_parts *, int part);
 err parts_end(const struct data_parts *, int64_t rows);

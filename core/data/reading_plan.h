@@ -17,7 +17,7 @@ struct reading_plan {
     int count;                              /* 0: there is none */
 };
 
-/* ERR_PROTOCOL: it is none, of batches of so many rows. */
+/* ERR_PROTOCOL: it is none, of batches of this many rows. */
 err reading_plan_make(uint64_t first, const uint64_t *ranges, int count, int64_t batch,
                       struct reading_plan *ret);
 /* false: it does not say which batch of the stream the one with this number is. */

@@ -93,7 +93,7 @@ struct source_calls {
     err (*seek)(struct batch_source *, uint64_t index);
     void (*close)(struct batch_source *); /* begun or not */
 
-    /* Waits at most so long for so many batches, or a failure that next tells: next does not wait
+    /* Waits at most so long for this many batches, or a failure that next tells: next does not wait
      * then. ERR_PEER: they are not there yet; ERR_STOPPED: none will come. NULL: next waits. */
     err (*await)(struct batch_source *, int count, int ms);
     /* Of one without end: has the last row come? Then how many there are, and how many of these
@@ -134,8 +134,8 @@ uint64_t batch_source_digest(const struct batch_source *);
 /* Whether its shares are those of the stream above, of any number of workers, from any row on. */
 bool batch_source_is_in_memory(const struct batch_source *);
 
-/* Batches that are handed out together cost less: the numbers from a multiple of so many on. 0: it
- * does not matter. Of one that has begun. */
+/* Batches that are handed out together cost less: the numbers from a multiple of this many on. 0:
+ * it does not matter. Of one that has begun. */
 int64_t batch_source_stretch(const struct batch_source *, int workers);
 
 /* NULL: it has none of that name. */

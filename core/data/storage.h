@@ -40,7 +40,7 @@ struct storage {
 err storage_give(struct storage *, struct dataset *);
 void storage_drop(struct storage *); /* blocks only: texts are borrowed until storage_give */
 
-/* Of so many rows, or ERR_INPUT where that is more than memory can be */
+/* Of this many rows, or ERR_INPUT where that is more than memory can be */
 err storage_bytes(const char *name, int64_t rows, const struct shape *, enum dtype, uint64_t *ret);
 
 /* Labels that are stored as bytes become INT32; takes the block of bytes, also on failure. */

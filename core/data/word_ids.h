@@ -14,7 +14,7 @@ struct word_ids {
     uint64_t digest; /* of all */
 };
 
-/* Room for so many */
+/* Room for this many */
 void word_ids_open(struct word_ids *, size_t count, struct arena *);
 /* ERR_INPUT: it is there already. */
 err word_ids_add(struct word_ids *, const char *text, size_t length);

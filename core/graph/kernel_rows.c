@@ -97,7 +97,7 @@ static void say(struct part_text *d, const char *text)
     d->length += length;
 }
 
-/* Ends: each node within another says its op, of which there is room for so many. */
+/* Ends: each node within another says its op, of which there is room for this many. */
 static void describe(struct part_text *d, const struct graph *graph, const struct tensor *t)
 {
     const struct node *node = maker_of(graph, t);

@@ -64,7 +64,7 @@ enum { SIGHTS_MAX = 1 << 30 };
 /* Of a table that grows: its rows are those of any ids that are seen. */
 struct growth {
     int64_t admit_after;       /* times that an id is seen until it has a row; SIGHTS_MAX at most */
-    int64_t evict_after_steps; /* unused for so many, a row goes; 0: never */
+    int64_t evict_after_steps; /* a row that was not used for this many is evicted; 0: never */
     int admit_by;              /* enum sights: what a time is */
 };
 enum sights { SIGHTS_STEPS, SIGHTS_OCCURRENCES };
@@ -212,7 +212,7 @@ struct op {
      * ends with NULL. They come behind those of "inputs", which inputs_min and inputs_max are
      * about. NULL: none */
     const char *const *named_inputs;
-    int named_ids; /* so many of these, the first ones, name columns of ids, and get them as they
+    int named_ids; /* this many of these, the first ones, name columns of ids, and get them as they
                       are */
     /* The attribute that names one of several labels (null: the only one), of which op->make reads
      * the classes. NULL: it reads none */
@@ -379,7 +379,7 @@ struct metric {
      * it has none */
     const char *group_name;
     err (*infer)(struct metric_node *, struct arena *);
-    /* Doubles of the state for at most so many rows; NULL: 2. */
+    /* Doubles of the state for at most this many rows; NULL: 2. */
     int64_t (*state_count)(const struct metric_node *, int64_t rows);
     void (*update)(const struct metric_node *, struct device *, int64_t rows, double *state);
     /* It may spoil the state. NULL: the first over the second, or 0 where that is 0. */

@@ -58,8 +58,8 @@ struct window_spec {
  * or is smaller than the window. */
 err window_make(const struct window_spec *, const struct shape *, struct window2d *ret);
 
-/* In direction 0 (y) or 1 (x): the side of the image that so many windows are of. With `same` each
- * of them becomes stride pixels. */
+/* In direction 0 (y) or 1 (x): the side of the image that this many windows are of. With `same`
+ * each of them becomes stride pixels. */
 int64_t window_image_side(const struct window_spec *, int64_t windows, int direction);
 
 #endif

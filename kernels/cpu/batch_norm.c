@@ -52,7 +52,7 @@ ELEMENT void each_tile(const struct norm_walk *w, int64_t begin, int64_t end, ti
     }
 }
 
-/* Two rows: the sums of all parts, in the place of those of the first one */
+/* Two rows: the sums of all parts, instead of those of the first one */
 static void add_parts(const struct norm_walk *w)
 {
     double *to = w->v.partial;

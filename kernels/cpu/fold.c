@@ -28,7 +28,7 @@ struct walk {
     bool is_straight;        /* the formula in neighbours of all sides is the result */
     struct fold_loops inner; /* folded ones that are no block */
     int64_t folded_places;   /* of `inner` */
-    int width;               /* of rows, which go in blocks in the place of neighbours; 0: none */
+    int width;               /* of rows, which go in blocks instead of neighbours; 0: none */
     int64_t row[OPERANDS];   /* from one to the next; they are folded, or the block's loop */
 };
 
@@ -270,7 +270,7 @@ static bool is_straight(const struct walk *w)
 }
 
 /* The last loop, where it is short and of neighbours in all operands, as a row; and the one over
- * it, if it is kept as this is, in the place of it. */
+ * it, if it is kept as this is, instead of it. */
 static void make_rows(struct walk *w)
 {
     const struct fold_loops *over = w->inner.count ? &w->inner : &w->outer;

@@ -53,7 +53,7 @@ enum { BLOCK = CHUNK }; /* columns of `from`, and pairs of its rows */
 typedef uint32_t words __attribute__((vector_size(4 * BLOCK)));
 
 /* Of two rows the words that stay in the first, and those that stay in the second, where blocks of
- * so many change places across the diagonal */
+ * this many change places across the diagonal */
 #define EIGHTS 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
 #define OTHER_EIGHTS 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
 #define FOURS 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27

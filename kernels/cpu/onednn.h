@@ -38,7 +38,7 @@ struct onednn_convolution {
 };
 
 /* The number-th implementation, from 0, in the library's order: the best in its judgement first.
- * *ret is NULL unless dnnl_success is returned: there are not so many, or it cannot be done. */
+ * *ret is NULL unless dnnl_success is returned: there are fewer, or it cannot be done. */
 dnnl_status_t onednn_convolution_open(const struct onednn_convolution *, int number,
                                       dnnl_primitive_desc_t *ret);
 

@@ -2,7 +2,7 @@
  * step whose operands are in shared memory.
  *
  *     COLUMNS, TERMS, THREADS  of a tile of TILE_ROWS rows, and of a step
- *     BLOCKS                   that share a multiprocessor: so many registers are left to each
+ *     BLOCKS                   that share a multiprocessor: this many registers are left to each
  *     left_layout, right_layout
  *                              of the tiles, by whether neighbours in memory are terms
  *     at[HEIGHT][BREADTH]      of a thread, whose rows and columns row() and column() say; GROUP

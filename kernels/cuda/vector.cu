@@ -200,7 +200,7 @@ struct ordered_body {
     {
         float sum[WIDTH];
         pack_read<WIDTH>(sum, sources[0] + i);
-#pragma unroll 4 /* so many are under way at once */
+#pragma unroll 4 /* this many are under way at once */
         for (int source = 1; source < count; source++) {
             float x[WIDTH];
             pack_read<WIDTH>(x, sources[source] + i);

@@ -20,7 +20,7 @@ err pass_send(int socket, const struct passed *, bool *ret_sent);
 
 /* Takes up to size bytes without waiting. The descriptors are the caller's. ERR_PEER: the peer has
  * gone; ERR_PROTOCOL: it passed more descriptors than PASS_FDS; ERR_IO: this process may not have
- * so many, and what came is lost. */
+ * this many, and what came is lost. */
 err pass_receive(int socket, size_t size, struct passed *ret);
 void pass_close(struct passed *); /* closes the descriptors that are left; -1 are fine */
 

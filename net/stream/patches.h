@@ -28,7 +28,7 @@ struct payload {
 /* Where they lie, from the front on, in at most `max` pieces. Returns how many. */
 int payload_pieces(const struct payload *, struct iovec *ret, int max);
 void payload_advance(struct payload *, size_t bytes);
-/* Puts so many bytes, at most `left`, in their place, and continues behind them. */
+/* Puts this many bytes, at most `left`, in their place, and continues behind them. */
 void payload_take(struct payload *, const void *from, size_t bytes);
 
 #endif

@@ -235,9 +235,9 @@ static void a_direction_that_fails_when_it_is_tried_is_our_own_and_told(void **s
 {
     static const char *const directions[] = {"forward", "back data", "back kernel"};
     static const char *const notes[] = {
-        "own kernels in the place of cudnnConvolutionForward, algorithm 1: CUDNN_STATUS_EXECUTION",
-        "own kernels in the place of cudnnConvolutionBackwardData, algorithm 1: CUDNN_STATUS_EXEC",
-        "own kernels in the place of cudnnConvolutionBackwardFilter, algorithm 1: CUDNN_STATUS_EX"};
+        "own kernels instead of cudnnConvolutionForward, algorithm 1: CUDNN_STATUS_EXECUTION",
+        "own kernels instead of cudnnConvolutionBackwardData, algorithm 1: CUDNN_STATUS_EXEC",
+        "own kernels instead of cudnnConvolutionBackwardFilter, algorithm 1: CUDNN_STATUS_EX"};
     for (int i = 0; i < 3; i++) {
         setenv("FAKE_CUDNN_BROKEN", directions[i], 1);
         assert_note(notes[i]);

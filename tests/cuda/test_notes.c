@@ -64,8 +64,8 @@ static void a_direction_that_fails_is_told_with_the_name_of_its_node(void **stat
     assert_said(log, " convolutions by cuDNN 9.7.3 (/");
     assert_null(strstr(log, ": convolutions"));
     assert_said(log,
-                "conv2d \"first\": own kernels in the place of cudnnConvolutionBackwardFilter");
-    assert_said(log, "conv2d \"second\": own kernels in the place of cudnnConvolutionBackwardF");
+                "conv2d \"first\": own kernels instead of cudnnConvolutionBackwardFilter");
+    assert_said(log, "conv2d \"second\": own kernels instead of cudnnConvolutionBackwardF");
 }
 
 int main(void)

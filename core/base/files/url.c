@@ -54,7 +54,7 @@ static size_t user_bytes(const char *rest, const char *end)
     return at ? (size_t)(at + 1 - rest) : 0;
 }
 
-/* Writes what is shown of the URL at from, whose scheme has so many bytes, to `to`, which may be
+/* Writes what is shown of the URL at from, whose scheme has this many bytes, to `to`, which may be
  * the same place: it never grows. Returns where it ends there. */
 static char *hide(const char *from, const char *end, size_t scheme, char *to)
 {

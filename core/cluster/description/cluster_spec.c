@@ -339,7 +339,7 @@ err cluster_resize(struct cluster_spec *spec, const struct membership *to)
     for (int job = 0; job < JOB_COUNT; job++) {
         const int room = cluster_room(spec, (enum job)job);
         if (to->count[job] < 1 || to->count[job] > room)
-            return fail(ERR_INPUT, "%d %s%s: 1 to %d are possible, so many are listed",
+            return fail(ERR_INPUT, "%d %s%s: 1 to %d are possible, by the lists of hosts",
                         to->count[job], job_name((enum job)job), job == JOB_WORKER ? "s" : "",
                         room);
     }

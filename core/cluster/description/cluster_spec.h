@@ -31,7 +31,7 @@ struct cluster_spec {
 
 struct membership cluster_membership(const struct cluster_spec *);
 int cluster_room(const struct cluster_spec *, enum job); /* how many tasks the lists name */
-/* Other tasks take part. ERR_INPUT, and nothing has changed: the lists do not name so many. */
+/* Other tasks take part. ERR_INPUT, and nothing has changed: the lists name fewer. */
 err cluster_resize(struct cluster_spec *, const struct membership *);
 bool cluster_has_place(const struct cluster_spec *); /* does this task take part? */
 
@@ -61,7 +61,7 @@ struct cluster_flags {    /* as given; NULL or -1 where absent. Filled by flags 
     const char *key_file, *tls_cert, *tls_key, *tls_ca; /* cmd/proof.h */
     bool insecure;                                      /* listens to other hosts without */
     int64_t ps, workers,
-        resizes; /* so many of the lists take part, after so many resizes; 0: all */
+        resizes; /* this many of the lists take part, after this many resizes; 0: all */
 };
 
 bool cluster_flags_say(const struct cluster_flags *, enum cluster_word);
@@ -78,7 +78,7 @@ bool cluster_flags_say(const struct cluster_flags *, enum cluster_word);
 err cluster_spec_make(const struct cluster_flags *, const char *tf_config, struct arena *,
                       struct cluster_spec *ret);
 /* Of all that may take part, only those that ps and workers of the flags say. ERR_INPUT: there are
- * not so many. */
+ * not this many. */
 err cluster_reduce(const struct cluster_flags *, struct cluster_spec *);
 
 /* "a:1,b:2" into the arena, each address checked. */

@@ -17,9 +17,9 @@
 /* Of the environment; NULL: it is not there. */
 typedef const char *ranks_variable(const char *name);
 
-/* roles: "ps=2", so many of the ranks. base_port: of the first rank of each host; 0: it depends on
- * what the job is called in the environment. ERR_INPUT, ERR_IO: nobody has started ranks, or not so
- * many; this rank is not where the file says; the variable or the file is named. */
+/* roles: "ps=2", this many of the ranks. base_port: of the first rank of each host; 0: it depends
+ * on what the job is called in the environment. ERR_INPUT, ERR_IO: nobody has started ranks, or not
+ * so many; this rank is not where the file says; the variable or the file is named. */
 err ranks_read(const char *roles, const char *hostfile, int64_t base_port, ranks_variable *,
                struct arena *, struct cluster_spec *ret);
 
@@ -36,7 +36,7 @@ struct ranks ranks_of(int count, int own, struct arena *); /* with room for wher
 err ranks_make(const char *flag, const char *roles, const struct ranks *, struct arena *,
                struct cluster_spec *ret);
 
-/* "ps=2", of so many ranks: how many of them are parameter servers, which leaves a worker. flag:
+/* "ps=2", of this many ranks: how many of them are parameter servers, which leaves a worker. flag:
  * for messages. ERR_INPUT. */
 err ranks_read_roles(const char *flag, const char *roles, int ranks, int *ret_ps);
 

@@ -14,7 +14,7 @@
 #include "core/train/variables/growing/keys.h"
 #include "core/train/variables/place.h"
 
-/* What the spec's mode makes of so many workers. */
+/* What the spec's mode makes of this many workers. */
 static struct ps_config mode_of(const struct spec *spec, int workers)
 {
     const bool is_sync = spec->train.mode == MODE_SYNC;

@@ -199,7 +199,7 @@ static err deal_out(struct slurm_step *s)
 
 /* ---- ports ---- */
 
-/* The place-th of "12000-12003,12010"; 0: there are not so many. */
+/* The place-th of "12000-12003,12010"; 0: there are fewer. */
 static err reserved_port(const char *list, int place, int64_t *ret)
 {
     *ret = 0;

@@ -10,7 +10,7 @@
 
 #include "core/cluster/description/ranks.h"
 
-/* roles: "ps=2", so many of the ranks. base_port: 0: as above. ERR_INPUT: not started by srun, or
+/* roles: "ps=2", this many of the ranks. base_port: 0: as above. ERR_INPUT: not started by srun, or
  * what it says cannot be; the variable is named. */
 err slurm_read(const char *roles, int64_t base_port, ranks_variable *, struct arena *,
                struct cluster_spec *ret);

@@ -18,7 +18,7 @@
  *     {"do": "setting"}
  *
  * and behind it, of set and add, the numbers of a value of that shape (body.h).
- * index: of one element, of a table of one row; absent: all. rows: of a table, so many from there
+ * index: of one element, of a table of one row; absent: all. rows: of a table, this many from there
  * on. since: the version that the visitor has seen; the answer then waits for another one, for
  * limit_ms at most, and does not come before every_ms. make: where no variable has the name a
  * shared one is made. scale: of ps/0; ps, workers: how many there are to be, absent: as many as
@@ -27,7 +27,7 @@
  * begin without it. save, leave: of ps/0; the chief is to make a checkpoint, a worker to leave.
  * absent: a worker that has ended says so, and why it would end again. log: lines of a worker's
  * log, of ps/0, or without worker of the ps' own (core/base/log_kept.h). profile: of ps/0; a
- * timeline of the next so many steps of all tasks. setting: of ps/0; what the chief may change
+ * timeline of the next this many steps of all tasks. setting: of ps/0; what the chief may change
  * while the job runs (core/train/spec/settings.h), or what it has.
  */
 #ifndef CORE_CLUSTER_VISIT_ASK_H

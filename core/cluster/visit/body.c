@@ -73,7 +73,7 @@ err visit_body_of_ask(json_t *ask, unsigned char **ret, size_t *ret_bytes)
 
 /* ---- answers ---- */
 
-/* false: there are not so many. */
+/* false: there are fewer. */
 static bool give_values(json_t *part, const struct visit_body *body, size_t *used)
 {
     const json_int_t count = json_integer_value(json_object_get(part, "count"));

@@ -79,7 +79,7 @@ struct visits_options {
      * To the last three the answer is what visits_replied() brings, by ask->request_id. */
     const char *(*request)(void *context, int visitor, const struct ask *);
     /* Of all ps: STOP is done as soon as something else is: for so long that is waited for, and
-     * what it is, of so many bytes at most; 0: it is done. Optional. */
+     * what it is, of this many bytes at most; 0: it is done. Optional. */
     uint64_t (*waits)(void *context, char *ret_text, size_t size);
     void *context;
 };

@@ -207,15 +207,15 @@ const struct column *columns_made(const struct columns *, int *ret_count);
 err columns_make(struct columns *, const struct row_reader *, const struct row *, void *const *to,
                  int64_t at);
 
-/* The next rows are somebody's whose images may have so many pixels, each pass over them counted.
+/* The next rows are somebody's whose images may have this many pixels, each pass over them counted.
  */
 void columns_limit_pixels(struct columns *, int64_t pixels);
 
 /* Of the rows so far: whether a column that has weights has seen none, a label no positive word, or
  * one that some row must have no cell. */
 bool columns_await(const struct columns *);
-/* ERR_INPUT: among all rows, which are so many, there are values and no weight, or no such word or
- * cell. The reader: of any of the files. */
+/* ERR_INPUT: among all rows, which are this many, there are values and no weight, or no such word
+ * or cell. The reader: of any of the files. */
 err columns_check_awaited(const struct columns *, const char *name, const struct row_reader *,
                           int64_t rows);
 

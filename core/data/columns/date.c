@@ -73,7 +73,7 @@ static bool seconds_of(struct tm *time, double *ret)
     return given.tm_mday >= 1 && time->tm_mday == given.tm_mday && time->tm_mon == given.tm_mon;
 }
 
-/* At most so many digits; false: there are none */
+/* At most this many digits; false: there are none */
 static bool read_digits(const char **at, int most, int *ret)
 {
     int count = 0;

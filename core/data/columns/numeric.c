@@ -1,4 +1,4 @@
-/* numeric: one number, or a list of so many: at least min, log1p, less mean by deviation, then
+/* numeric: one number, or a list of this many: at least min, log1p, less mean by deviation, then
  * times scale, then plus offset. */
 #include "core/data/columns/numeric.h"
 

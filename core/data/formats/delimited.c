@@ -73,7 +73,8 @@ static bool has_others(const char *from, size_t bytes)
     return all & 0x80;
 }
 
-/* Moves what is left to the beginning of the buffer and fills the rest of it, or so many bytes. */
+/* Moves what is left to the beginning of the buffer and fills the rest of it, or this many bytes.
+ */
 static err fill_to(struct delimited *d, size_t bytes)
 {
     size_t got = 0;

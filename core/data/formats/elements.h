@@ -33,7 +33,7 @@ err elements_load(const struct stored_rows *, struct dataset *ret);
 /* A reader that has `stored`, which takes the inputs, also on failure. ERR_INPUT: the same; of a
  * packed file this is told only at its end. */
 err elements_read(struct stored_rows *, struct row_reader **ret);
-/* Bytes of so many rows of a file, with what stands before each. ERR_INPUT: more than can be */
+/* Bytes of this many rows of a file, with what stands before each. ERR_INPUT: more than can be */
 err elements_bytes(const struct stored_file *, int64_t rows, uint64_t *ret);
 void elements_close(struct stored_rows *); /* a zeroed one is fine */
 

@@ -42,7 +42,7 @@ struct json_cells {
     size_t digits_room;
 };
 
-/* A new row, whose values are written in at most so many bytes. ERR_MEMORY. */
+/* A new row, whose values are written in at most this many bytes. ERR_MEMORY. */
 err json_cells_clear(struct json_cells *, size_t bytes);
 /* false: nobody wants a cell of this name. Words stay in the value. ERR_INPUT names the member. */
 err json_cells_put(struct json_cells *, const char *name, const struct json_value *,

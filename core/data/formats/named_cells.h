@@ -81,7 +81,7 @@ err named_cells_narrow(struct named_cells *, const int *cells, int count);
 /* -1: it is not among those; what row_calls.narrow has said. */
 int named_cells_wanted(const struct named_cells *, const char *name, size_t length);
 
-/* A new row, with room for so many values of each kind. ERR_MEMORY. */
+/* A new row, with room for this many values of each kind. ERR_MEMORY. */
 err named_cells_clear(struct named_cells *, size_t values);
 /* NULL: nobody wants it. ERR_INPUT: more than NAMED_CELLS_MAX. */
 err named_cells_find(struct named_cells *, const char *name, size_t length, struct cell **ret);

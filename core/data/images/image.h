@@ -1,7 +1,7 @@
 /* image.h - images as files have them, JPEG or PNG, and as rows of pixels of one size.
  *
  * What a file says of its size is looked at before memory is taken for it. A few bytes may say the
- * largest, and as many passes: where a stranger sends them, all together have so many pixels.
+ * largest, and as many passes: where a stranger sends them, all together have this many pixels.
  */
 #ifndef CORE_DATA_IMAGES_IMAGE_H
 #define CORE_DATA_IMAGES_IMAGE_H

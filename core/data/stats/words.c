@@ -18,7 +18,7 @@ static struct word_count *place_of(const struct word_counts *w, const char *text
     return word_place(w->places, w->size, sizeof *w->places, (struct word){text, length});
 }
 
-/* Into so many places, those that come more often than this; the others are freed. */
+/* Into this many places, those that come more often than this; the others are freed. */
 static err move_all(struct word_counts *w, size_t size, int64_t above)
 {
     struct word_counts moved = *w;

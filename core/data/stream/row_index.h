@@ -12,7 +12,7 @@
 #include "core/data/columns/column.h"
 #include "core/data/input.h"
 
-/* Of a block of at least so many bytes the next row begins a new one; in a file of more than
+/* Of a block of at least this many bytes the next row begins a new one; in a file of more than
  * ROW_BLOCKS_MAX of these, blocks are larger. */
 enum { ROW_BLOCK_BYTES = 256 << 10, ROW_BLOCKS_MAX = 1 << 16 };
 

@@ -78,7 +78,7 @@ static void forward(const struct node *node, struct device *d)
         AS_B);
 }
 
-/* dp = dy x (1 - alpha), and of what p is the sigmoid of dp p (1 - p), in the place of dy */
+/* dp = dy x (1 - alpha), and of what p is the sigmoid of dp p (1 - p), instead of dy */
 static void backward(const struct node *node, struct device *d)
 {
     const struct normal n = normal_of(node);

@@ -119,7 +119,7 @@ void normal_back(struct device *d, const struct normal *n, float *dx, const floa
 }
 
 /* The fused kernel, which TensorFlow has for images, tells the variance of all numbers that the
- * batch is drawn from: N - 1 in the place of N. */
+ * batch is drawn from: N - 1 instead of N. */
 void normal_tell(const struct node *node, struct device *d, const struct normal *n)
 {
     const bool is_fused = n->x->shape.rank == 4, add = node->add_params;

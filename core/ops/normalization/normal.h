@@ -2,7 +2,7 @@
  * axis is the channel, all that stands before it are rows.
  *
  * While a node trains they are normalized by their own mean and variance, and these go to whoever
- * keeps the moving ones, in the place of gradients (op.h, struct param). Else by the moving ones.
+ * keeps the moving ones, instead of gradients (op.h, struct param). Else by the moving ones.
  */
 #ifndef CORE_OPS_NORMALIZATION_NORMAL_H
 #define CORE_OPS_NORMALIZATION_NORMAL_H

@@ -2,7 +2,7 @@
  * weight where ids have weights, as TensorFlow's indicator_column. */
 #include "core/graph/op.h"
 
-/* The output has so many numbers for each example. */
+/* The output has this many numbers for each example. */
 enum { CLASSES_MAX = 1 << 20 };
 
 static err infer(struct node *node, struct arena *arena)

@@ -1,4 +1,4 @@
-/* mask: where an example has ids: 1 in the place of each, 0 behind the last; y [batch, ...]. */
+/* mask: where an example has ids: 1 for each, 0 behind the last; y [batch, ...]. */
 #include "core/graph/op.h"
 
 static err infer(struct node *node, struct arena *arena)

@@ -31,7 +31,7 @@ static err prove_url_writable(const char *directory)
     return file_remove(path);
 }
 
-/* A folder in the place of a file of the run: every save would fail, and time would not mend that.
+/* A folder instead of a file of the run: every save would fail, and time would not mend that.
  */
 static err find_strange_folders(const char *directory)
 {

@@ -29,7 +29,7 @@ enum { CHECKPOINT_PATH_MAX = 4096, CHECKPOINTS_MAX = 100000, LEASE_MAX_S = 600 }
 
 struct retention {
     int64_t keep_max; /* 0: all stay (and the state file names only the last, as TensorFlow) */
-    double keep_every_hours; /* one checkpoint per so many hours stays for good; 0: none does */
+    double keep_every_hours; /* one checkpoint per this many hours stays for good; 0: none does */
 };
 
 struct checkpoints;

@@ -14,7 +14,7 @@
 #define ENDED_NAME ".ended"
 
 enum {
-    FOLDER_NAMES_MAX = 1 << 22, /* a search of a folder ends after so many names */
+    FOLDER_NAMES_MAX = 1 << 22, /* a search of a folder ends after this many names */
     STATE_BYTES_MAX = 32 << 20,
     STALE_S = 24 * 60 * 60, /* what a living task has written or renewed is younger */
     SPARE_ZEROS_MAX = 8,
@@ -116,7 +116,7 @@ err checkpoints_search(const char *directory, int64_t below, struct checkpoint_s
  * whoever opens it will refuse it. Data of a single step with no other checkpoint may be all that a
  * power cut left of a run's first checkpoint, and do not count. */
 err checkpoints_add_lost(struct checkpoints *);
-/* model.ckpt-STEP, with so many zeros before the step. */
+/* model.ckpt-STEP, with this many zeros before the step. */
 err checkpoint_name(const char *directory, uint64_t step, int zeros, char ret[CHECKPOINT_PATH_MAX]);
 /* STEP of model.ckpt-STEP and what follows it, which is ret_rest; -1 where name is none. */
 int64_t checkpoint_name_step(const char *name, const char **ret_rest);

@@ -52,8 +52,8 @@ err publication_add(struct publication *, const struct checkpoints *, const char
                     const struct publishing *, char ret_prefix[CHECKPOINT_PATH_MAX]);
 /* Publishes nothing more until a full checkpoint comes. */
 void publication_forget(struct publication *);
-/* Whether a full checkpoint must follow: deltas are so many, or so large, or there is no full one
- * yet. */
+/* Whether a full checkpoint must follow: there are too many deltas, or too large ones, or there is
+ * no full one yet. */
 bool publication_wants_full(const struct publication *);
 
 #endif

@@ -296,7 +296,7 @@ static void reap_groups(struct state *s)
 {
     for (int i = s->group_count - 1; i >= 0; i--) {
         pid_t ended;
-        do ended = waitpid(-s->groups[i], NULL, WNOHANG); /* ends: each has so many children */
+        do ended = waitpid(-s->groups[i], NULL, WNOHANG); /* ends: each has this many children */
         while (ended > 0);
         if (ended < 0) s->groups[i] = s->groups[--s->group_count];
     }

@@ -85,7 +85,7 @@ struct run_asks {
     bool (*trace)(void *asker, uint64_t first_step, int steps);
 };
 
-struct run_view { /* what hooks see; filled in by who runs the worker */
+struct run_view { /* what hooks see; filled in by whoever runs the worker */
     const struct spec *spec;
     struct session *session;
     bool is_chief;

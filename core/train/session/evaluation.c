@@ -509,7 +509,7 @@ static err open_size(struct session *s, struct asked_size *size)
     return OK;
 }
 
-/* The smallest size that has room for so many rows */
+/* The smallest size that has room for this many rows */
 static err find_size(struct session *s, int64_t rows, struct asked_size **ret)
 {
     struct asked_size *size = s->evaluation.asked->sizes;

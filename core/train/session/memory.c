@@ -74,7 +74,7 @@ static err measure(const struct session *s, int64_t batch, bool training, struct
     return e;
 }
 
-/* Bytes for a step with batches of so many rows; where nothing is trained, for an evaluation of
+/* Bytes for a step with batches of this many rows; where nothing is trained, for an evaluation of
  * them */
 static err measure_step(const struct session *s, int64_t batch, struct taken *ret)
 {

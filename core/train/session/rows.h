@@ -18,8 +18,8 @@
 
 /* How rows are fetched that did not come with the answer to a push */
 struct row_source {
-    /* The fronts of the windows name rows, of each ps in so many bytes (0: none). Returns when the
-     * rows are in the backs. trains: for a step; else rows that were never made come as zeros.
+    /* The fronts of the windows name rows, of each ps in this many bytes (0: none). Returns when
+     * the rows are in the backs. trains: for a step; else rows that were never made come as zeros.
      * ERR_PEER: they will not come, and the pass is void. */
     err (*ask)(void *context, const size_t bytes[], bool trains);
     void *context;

@@ -188,7 +188,7 @@ struct session {
 err session_open(const struct session_options *, struct session *ret);
 void session_close(struct session *); /* a zeroed one is fine */
 
-/* The layout that the same session would have over so many ps, in the arena. ERR_INPUT:
+/* The layout that the same session would have over this many ps, in the arena. ERR_INPUT:
  * placement.pins names others. */
 err session_spread(const struct session *, int ps_count, struct arena *, struct layout **ret,
                    struct rows *ret_rows);

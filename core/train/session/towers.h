@@ -60,7 +60,7 @@ struct tower {
 
 struct towers {
     int count; /* 0: none, the session's replica computes all */
-    /* 0; or with one tower: it computes each batch in so many pieces, one after the other, whose
+    /* 0; or with one tower: it computes each batch in this many pieces, one after the other, whose
      * gradients are summed in that order. Each piece has random draws of its own. */
     int pieces;
     struct tower *at;
@@ -88,7 +88,7 @@ struct towers_options {    /* all borrowed */
 };
 
 /* ERR_INPUT: the batch cannot be cut evenly. Lists live in the arena, where `ret` stays as well. */
-/* ERR_INPUT: they cannot share a batch of so many rows. */
+/* ERR_INPUT: they cannot share a batch of this many rows. */
 err towers_check(int count, int64_t batch);
 err towers_open(const struct towers_options *, struct arena *, struct towers *ret);
 void towers_close(struct towers *); /* a zeroed one is fine; what was half opened, too */

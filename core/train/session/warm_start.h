@@ -12,7 +12,7 @@
 #include "core/train/session/session.h"
 
 /* Lines for the log that say what comes from where, for variables of which not everything is taken;
- * at most so many */
+ * at most this many */
 enum { WARM_LINES_MAX = 40 };
 struct warm_start_plan {
     struct warm_start how;

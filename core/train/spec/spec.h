@@ -55,7 +55,7 @@ struct summary_spec {
 struct evaluation_spec {
     int64_t every_steps; /* 0: only at the end */
     double every_secs;
-    int64_t keep_best;       /* 0: none; the run itself keeps so many, by its own evaluations */
+    int64_t keep_best;       /* 0: none; the run itself keeps this many, by its own evaluations */
     const char *best_metric; /* NULL: best_metric_of() */
     bool restore_best;       /* keep_best is 1 or more then */
 };
@@ -184,6 +184,6 @@ int64_t spec_replicas(const struct spec *, int workers);
  * num_steps, to which the step where the run begins is to be added. */
 int64_t spec_last_step(const struct spec *, int64_t train_rows, int workers);
 double spec_steps_per_epoch(const struct spec *, int64_t train_rows, int workers);
-int64_t spec_steps_of(const struct spec *, double rows, int workers); /* that so many rows make */
+int64_t spec_steps_of(const struct spec *, double rows, int workers); /* that this many rows make */
 
 #endif

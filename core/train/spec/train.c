@@ -74,9 +74,10 @@ static const struct field publish_fields[] = {
     FIELD_OF("every_secs", FLOAT, struct publish_spec, every_secs, .fallback = "10", .min = 0.1,
              .max = secs_max, .help = "seconds between two deltas"),
     FIELD_OF("to", STRING, struct publish_spec, to, .fallback = "null", .may_differ = true,
-             .help = "folder or URL for who serves: each checkpoint is put there too (a link where "
-                     "the file system can), and the deltas that follow it; the last two stay, and "
-                     "what is being served; null: checkpoint_dir, and deltas alone"),
+             .help =
+                 "folder or URL for whoever serves: each checkpoint is put there too (a link where "
+                 "the file system can), and the deltas that follow it; the last two stay, and "
+                 "what is being served; null: checkpoint_dir, and deltas alone"),
     {0},
 };
 

@@ -78,7 +78,7 @@ static err create_at_url(const char *directory, int64_t seconds, const char *hos
     return fail(ERR_MEMORY, "%s: no memory", directory);
 }
 
-/* Other processes may look for a name at the same time: who creates the file has it. */
+/* Other processes may look for a name at the same time: whoever creates the file has it. */
 err event_file_create(const char *directory, int64_t seconds, const char *suffix,
                       struct event_file *ret, int64_t *ret_seconds)
 {

@@ -29,7 +29,8 @@ err events_own_folder(const char *directory);
  * returns, as ERR_IO, what has failed since the one before. ERR_MEMORY, ERR_IO: no thread could be
  * made. */
 err events_write_beside(struct events *);
-/* Flushes without reporting failures: who wants to know calls events_flush first. NULL is fine. */
+/* Flushes without reporting failures: whoever wants to know calls events_flush first. NULL is fine.
+ */
 void events_close(struct events *);
 
 /* Scalars, histograms and texts of one step gather in one event until events_end_step. Any text may

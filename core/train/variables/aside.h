@@ -20,7 +20,7 @@
 
 enum {
     ASIDE_BYTES_LEAST = 4 << 20, /* the room is at least so large */
-    ASIDE_PART = 32,             /* and at least one in so many of the bytes of the tables */
+    ASIDE_PART = 32,             /* and at least one in this many of the bytes of the tables */
     ASIDE_STILL_MS = 30000,
 };
 

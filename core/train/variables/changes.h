@@ -20,7 +20,7 @@ struct changes {
     int64_t count, room;
 };
 
-/* Begins to note changes, with an empty list of at most so many rows. */
+/* Begins to note changes, with an empty list of at most this many rows. */
 void changes_begin(struct changes *, int64_t most);
 void changes_end(struct changes *); /* a zeroed one is fine */
 /* The row at this place has changed, and another one will be at the place. */

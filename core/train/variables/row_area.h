@@ -76,7 +76,7 @@ size_t area_front_bytes(const struct row_area *, const struct area_counts *,
 /* Writes the counts to the front. */
 void area_write_counts(const struct row_area *, const struct area_counts *, void *base);
 /* Reads the counts from a front of which `used` bytes came. ERR_PROTOCOL: more rows than allowed,
- * or a number of bytes that does not belong to so many rows; all counts are 0 then. */
+ * or a number of bytes that does not belong to this many rows; all counts are 0 then. */
 err area_read_counts(const struct row_area *, const void *base, size_t used, bool with_ids,
                      struct area_counts *ret);
 

@@ -24,7 +24,7 @@
 enum {
     REGION_BYTES = 2 << 20, /* a huge page */
     REGIONS_ADVISED = 64,
-    REGION_PART = 4, /* one in so many of its rows is made when the region becomes a huge page */
+    REGION_PART = 4, /* one in this many of its rows is made when the region becomes a huge page */
     REGION_HUGE = 1 << 30, /* added to the region's count of rows then */
     ROWS_AHEAD = 32,       /* of values */
     BITS_AHEAD = 2 * ROWS_AHEAD,
@@ -265,7 +265,7 @@ static void make_row(struct table *t, int64_t row, int except)
     count_made(t, row);
 }
 
-/* Linux takes only so many regions at once, or it would keep too many mappings apart. */
+/* Linux takes only this many regions at once, or it would keep too many mappings apart. */
 static void collapse(struct table *t, int64_t region)
 {
     const int64_t first = region / REGIONS_ADVISED * REGIONS_ADVISED;

@@ -254,7 +254,7 @@ static void give_up(struct dnn_convolution *p, struct cuda_dnn *dnn, enum dnn_di
                     int status)
 {
     struct dnn_choice *choice = &p->choices[direction];
-    dnn_note(dnn, "own kernels in the place of %s, algorithm %d: %s", call_names[direction],
+    dnn_note(dnn, "own kernels instead of %s, algorithm %d: %s", call_names[direction],
              choice->algorithm, dnn->status_text(status));
     (void)dnn->destroy_convolution(choice->convolution);
     *choice = (struct dnn_choice){0};

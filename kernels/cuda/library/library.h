@@ -35,7 +35,7 @@ void cuda_library_open_beside(const struct cuda_library *, const char *name);
 /* A function of it; false where it has none of that name. */
 bool cuda_library_function(const struct cuda_library *, const char *name, void *ret_pointer);
 
-/* "cuBLAS 13.1.0": of so many characters at most */
+/* "cuBLAS 13.1.0": of this many characters at most */
 enum { LIBRARY_VERSION_MAX = 48 };
 void cuda_library_version(const struct cuda_library *, const char *name,
                           char ret[LIBRARY_VERSION_MAX]);

@@ -74,7 +74,7 @@ static inline int64_t product_sums(int64_t rows, int64_t columns, int64_t terms)
     return slices > 1 ? slices * rows * columns : 0;
 }
 
-/* Whether a matrix of so many columns can be read and written by quads */
+/* Whether a matrix of this many columns can be read and written by quads */
 static inline bool has_quads(const float *numbers, int64_t columns)
 {
     return (uintptr_t)numbers % (QUAD * sizeof *numbers) == 0 && columns % QUAD == 0;

@@ -122,8 +122,8 @@ class Scale(commands.CommandCase):
         pids = commands.tasks_of(running.process.pid)
         no = "the job is not resized: "
         self.refused(running, no + "there are so many already", "--workers=2")
-        self.refused(running, no + "9 workers: 1 to 8 are possible, so many are listed", "--workers=9")
-        self.refused(running, no + "9 ps: 1 to 8 are possible, so many are listed", "--ps=9", "--workers=1")
+        self.refused(running, no + "9 workers: 1 to 8 are possible, by the lists of hosts", "--workers=9")
+        self.refused(running, no + "9 ps: 1 to 8 are possible, by the lists of hosts", "--ps=9", "--workers=1")
         shutil.rmtree(self.folder / "run")
         (self.folder / "run").write_text("")
         self.refused(running, no + "no checkpoint could be made to resize with: .*", "--workers=3", code=1)

@@ -108,7 +108,7 @@ class Files(CommandCase):
                    "--base_port goes with --ssh, --slurm or --ranks")
         self.check(["--local_ps=1", "--workers=1", "spec.json"], "--workers goes with --ssh or lists of hosts")
         self.check([*both, "--workers=3", "spec.json"],
-                   "--ps, --workers: 3 workers: 1 to 2 are possible, so many are listed")
+                   "--ps, --workers: 3 workers: 1 to 2 are possible, by the lists of hosts")
         self.check([*both, "--local_ps=2", "spec.json"],
                    "--local_ps and --local_workers are for this host; --ssh has its own")
         self.check([*both, "--bind=0.0.0.0", "spec.json"],
@@ -301,8 +301,8 @@ class Ssh(CommandCase):
         running.wait_for_match(r"^worker/1: .* ends: the job goes on with 1 worker, 2 ps$")
         last = self.tasks()
         self.assertEqual([name for name in NAMES if last[name] == first[name]], ["ps/0", "worker/0"])
-        for words, said in ((["--workers=3"], "3 workers: 1 to 2 are possible, so many are listed"),
-                            (["--ps=3"], "3 ps: 1 to 2 are possible, so many are listed")):
+        for words, said in ((["--workers=3"], "3 workers: 1 to 2 are possible, by the lists of hosts"),
+                            (["--ps=3"], "3 ps: 1 to 2 are possible, by the lists of hosts")):
             asked = self.scale(running, *words)
             self.assertEqual((asked.returncode, asked.stderr), (2, f"dtrain: the job is not resized: {said}\n"))
         running.process.send_signal(signal.SIGTERM)

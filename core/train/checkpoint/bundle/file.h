@@ -27,7 +27,7 @@ err file_reader_open(const char *path, struct file_reader *ret);
 /* ERR_INPUT where the file ends before. */
 err file_reader_read(const struct file_reader *, int64_t offset, void *ret, size_t bytes);
 void file_reader_close(struct file_reader *);
-/* The whole of a file of at most so many bytes, freed by the caller; NULL of an empty one. */
+/* The whole of a file of at most this many bytes, freed by the caller; NULL of an empty one. */
 err bundle_file_load(const char *path, size_t bytes_max, uint8_t **ret, size_t *ret_bytes);
 
 /* ---- writing ---- */

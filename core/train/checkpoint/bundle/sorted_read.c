@@ -56,7 +56,7 @@ static err open_block(struct sorted_reader *t, struct view *handle, struct block
     return OK;
 }
 
-/* Whether the key that shares so many bytes with the one before comes after it. */
+/* Whether the key that shares this many bytes with the one before comes after it. */
 static bool comes_after(const struct block_reader *b, uint64_t shared, struct view fresh)
 {
     const size_t before = b->key_bytes - shared, now = view_bytes(fresh);

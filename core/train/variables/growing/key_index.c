@@ -7,7 +7,7 @@ enum {
     LINES_LEAST = 256,
     RELEASED = 1 << 16, /* lines whose memory is given back at once; a multiple of a page */
     HUGE_BYTES = 4 << 20,
-    CROWDED_PART = 16, /* one key in so many goes to the crowd */
+    CROWDED_PART = 16, /* one key in this many goes to the crowd */
 };
 static const double LOAD_LEAST = 4.36, LOAD_MOST = 4.75; /* keys of a line */
 

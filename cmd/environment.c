@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 
 /* How many tasks a launcher says that it has started. */
-static const struct foreign {
+static const struct foreign_runtime {
     const char *variable, *launcher; /* variable NULL ends the table */
 } foreigners[] = {
     {"SLURM_NTASKS", "Slurm"},
@@ -70,7 +70,7 @@ void environment_report_unused(const struct run *run)
     const char *job = getenv("JOB_NAME");
     if (job && *job)
         log_line(LOG_INFO, "JOB_NAME=%s in the environment is not used: no hosts are given", job);
-    for (const struct foreign *f = foreigners; f->variable; f++) {
+    for (const struct foreign_runtime *f = foreigners; f->variable; f++) {
         const char *value = getenv(f->variable);
         if (!value || strtol(value, NULL, 10) < 2) continue;
         log_line(LOG_INFO,
@@ -88,7 +88,7 @@ void print_environment(FILE *out)
           "where hosts are given too. Variables of other launchers count with --slurm or "
           "--ranks:\n\n",
           out);
-    for (const struct foreign *f = foreigners; f->variable; f++)
+    for (const struct foreign_runtime *f = foreigners; f->variable; f++)
         help_row(out, f->variable, f->launcher, HELP_LONG_NAMES);
     fputs(
         "\nUnder Slurm, srun dtrain --slurm=ps=2 SPEC.json is a cluster of the tasks of the step;\n"

@@ -83,7 +83,7 @@ struct predict {
     enum output_format format;
     const char *spec_path;
     struct restored_model model;
-    struct output {
+    struct predicted_output {
         const char *name;            /* of the head or the node; NULL: the only head */
         const struct head *head;     /* NULL: a node */
         int index;                   /* of the head, or in nodes */
@@ -97,7 +97,7 @@ struct predict {
     bool has_heads;
     struct strings titles;              /* of columns of csv, or of members of a row of JSON */
     int64_t first_row;                  /* of those that are not left out: what the source skips */
-    struct beside *beside;              /* NULL: nothing is */
+    struct rows_beside *beside;         /* NULL: nothing is */
     const char *before_cells[WITH_MAX]; /* of JSON: ", \"id\": " */
     char *cell;                         /* its text, for a moment */
     size_t cell_bytes;
@@ -140,20 +140,20 @@ struct head_answer {
     int64_t columns;
 };
 
-static int64_t columns_of(const struct output *o)
+static int64_t columns_of(const struct predicted_output *o)
 {
     return shape_count_from(o->head ? &o->head->loss.logits->shape : o->node, 1);
 }
 
 /* Of any row */
-static struct head_answer said_always(const struct output *o)
+static struct head_answer said_always(const struct predicted_output *o)
 {
     return (struct head_answer){
         o->name,  o->node, o->head ? o->head->loss.loss->predicts : PREDICTS_NUMBER,
         o->words, NULL,    columns_of(o)};
 }
 
-static struct head_answer said_of(const struct output *o, const struct predictions *batch,
+static struct head_answer said_of(const struct predicted_output *o, const struct predictions *batch,
                                   int64_t row)
 {
     const struct predicted *of = o->head ? &batch->heads[o->index] : &batch->nodes[o->index];
@@ -393,7 +393,8 @@ static void write_json_node(FILE *out, const struct head_answer *s, int axis, co
     fputc(']', out);
 }
 
-static void write_json_said(FILE *out, const struct output *o, const struct head_answer *s)
+static void write_json_said(FILE *out, const struct predicted_output *o,
+                            const struct head_answer *s)
 {
     if (o->before_class) {
         fputs(o->before_class, out);
@@ -471,7 +472,7 @@ static void add_json_titles(struct predict *p, const struct head_answer *s)
 }
 
 /* Members of the row, or of an object that is called as the head. */
-static err make_json_names_of(struct predict *p, struct output *o)
+static err make_json_names_of(struct predict *p, struct predicted_output *o)
 {
     const char *before = ", ", *name = o->name;
     const struct head_answer said = said_always(o);
@@ -653,7 +654,7 @@ static err open_output(struct predict *p)
 static void add_head(struct predict *p, int index)
 {
     const struct head *head = &p->model.session.graph->heads[index];
-    p->outputs[p->output_count++] = (struct output){
+    p->outputs[p->output_count++] = (struct predicted_output){
         .name = head->name,
         .head = head,
         .index = index,
@@ -667,7 +668,7 @@ static err add_node(struct predict *p, int index)
     const struct node *node = &p->model.session.graph->nodes[index];
     if (p->node_count == PREDICTED_NODES_MAX)
         return fail(ERR_INPUT, "--outputs: more than %d nodes", PREDICTED_NODES_MAX);
-    p->outputs[p->output_count++] = (struct output){
+    p->outputs[p->output_count++] = (struct predicted_output){
         .name = node->name, .index = p->node_count, .node = &node->output.shape, .words = &none};
     p->nodes[p->node_count++] = index;
     return OK;

@@ -67,7 +67,7 @@ JSON_FOLDERS = SYSTEM[-1][1]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 HEADERS = (".h", ".cuh")
-TAG = re.compile(r"^(?:struct|enum|union) (\w+)(?= \{)", re.MULTILINE)
+TAG = re.compile(r"^\s*(?:static )?(?:const )?(?:struct|enum|union) (\w+)(?= \{)", re.MULTILINE)
 STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+ )?\{", re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 CITED = re.compile(r"[\w./-]*\w\.(?:c|h|cu|cuh|py|sh|md)\b")
@@ -199,8 +199,8 @@ def check_top_folder(paths):
 
 
 # Of an op, a column or a hook what its configuration gives, of a hook what it keeps, of a device its plan: one
-# meaning, in each file that registers one. A .c.in is a program of its own.
-TAGS_OF_MANY = {"attributes", "state", "conv2d_plan"}
+# meaning, in each file that registers one; and of the sides of a product of the GPU's. A .c.in is a program of its own.
+TAGS_OF_MANY = {"attributes", "state", "conv2d_plan", "Term"}
 
 
 def check_tags(sources):

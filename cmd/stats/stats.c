@@ -126,7 +126,7 @@ static bool ends_in(const char *path, const char *end)
     return length > tail && strncmp(path + length - tail, end, tail) == 0;
 }
 
-static const struct ending {
+static const struct stats_ending {
     const char *end;
     int format;
     bool is_weak; /* tells it where no other file does */
@@ -151,7 +151,7 @@ static const struct ending {
                {".avro", BARE_CSV, true}};
 
 /* NULL: its name does not tell what it is. */
-static const struct ending *ending_of(const char *path)
+static const struct stats_ending *ending_of(const char *path)
 {
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (ends_in(path, endings[i].end)) return &endings[i];
@@ -160,7 +160,7 @@ static const struct ending *ending_of(const char *path)
 
 static int bare_format_of(const char *path)
 {
-    const struct ending *ending = ending_of(path);
+    const struct stats_ending *ending = ending_of(path);
     return ending ? ending->format : BARE_AUTO;
 }
 
@@ -169,7 +169,7 @@ static const char *telling_of(const struct strings *found)
 {
     const char *weak = "";
     for (int i = 0; i < found->count; i++) {
-        const struct ending *ending = ending_of(found->at[i]);
+        const struct stats_ending *ending = ending_of(found->at[i]);
         if (ending && !ending->is_weak) return found->at[i];
         if (ending && !*weak) weak = found->at[i];
     }
@@ -221,10 +221,10 @@ static err add_files_of(const char *folder, const struct format_context *context
     TRY(pattern_of_all(folder, arena, &pattern));
     const struct strings all = {&pattern, 1};
     if (files_find(&all, context, arena, &found)) return add_path(pattern, named);
-    const struct ending *telling = ending_of(telling_of(&found));
+    const struct stats_ending *telling = ending_of(telling_of(&found));
     if (!telling) return add_path(pattern, named);
     for (int i = 0; i < found.count; i++) {
-        const struct ending *ending = ending_of(found.at[i]);
+        const struct stats_ending *ending = ending_of(found.at[i]);
         const bool is_such =
             ending && ending->format == telling->format && ending->is_weak == telling->is_weak;
         if (is_such) TRY(add_path(found.at[i], named));

@@ -49,7 +49,7 @@ struct logged_line {
 struct logs {
     const struct logs_flags *flags;
     struct job_visit *v;
-    struct source { /* a task that has been asked */
+    struct log_source { /* a task that has been asked */
         char task[STATUS_NAME_MAX];
         json_int_t last, last_ms; /* its last line that has been seen, and when; 0: none */
         bool has_begun;           /* it has answered */
@@ -63,18 +63,19 @@ struct logs {
 
 /* ---- what a task says ---- */
 
-static err source_of(struct logs *l, const char *task, struct source **ret)
+static err source_of(struct logs *l, const char *task, struct log_source **ret)
 {
     for (int i = 0; i < l->source_count; i++)
         if (strcmp(l->sources[i].task, task) == 0) {
             *ret = &l->sources[i];
             return OK;
         }
-    struct source *larger = realloc(l->sources, ((size_t)l->source_count + 1) * sizeof *l->sources);
+    struct log_source *larger =
+        realloc(l->sources, ((size_t)l->source_count + 1) * sizeof *l->sources);
     if (!larger) return fail(ERR_MEMORY, "no memory for %d tasks", l->source_count + 1);
     l->sources = larger;
     *ret = &larger[l->source_count++];
-    **ret = (struct source){0};
+    **ret = (struct log_source){0};
     snprintf((*ret)->task, sizeof(*ret)->task, "%s", task);
     return OK;
 }
@@ -101,7 +102,7 @@ static err add_lines(struct logs *l, int source, json_t *lines)
     json_array_foreach(lines, i, json)
     {
         struct logged_line line = {.source = source};
-        struct source *s = &l->sources[source];
+        struct log_source *s = &l->sources[source];
         if (!is_line(json, &line)) return fail(ERR_PROTOCOL, "%s: an invalid line", s->task);
         if (line.number == s->last && line.unix_ms == s->last_ms) continue;
         if (line.number <= s->last)
@@ -115,7 +116,7 @@ static err add_lines(struct logs *l, int source, json_t *lines)
 }
 
 /* Of the last line that was seen and those that follow. */
-static bool has_begun_anew(const struct source *s, json_t *lines)
+static bool has_begun_anew(const struct log_source *s, json_t *lines)
 {
     struct logged_line first;
     if (!s->last || !json_is_array(lines)) return false;
@@ -126,7 +127,7 @@ static bool has_begun_anew(const struct source *s, json_t *lines)
 
 /* With the last line that was seen: of a task that has started over it is another one, or there are
  * fewer, and then all that it has are new. */
-static err ask_from(struct logs *l, struct source *s, const struct task_status *status,
+static err ask_from(struct logs *l, struct log_source *s, const struct task_status *status,
                     bool *ret_more)
 {
     const int count = job_visit_ps_count(l->v);
@@ -149,7 +150,7 @@ static err ask_from(struct logs *l, struct source *s, const struct task_status *
     return OK;
 }
 
-static void say_it_is_away(struct source *s, const char *why)
+static void say_it_is_away(struct log_source *s, const char *why)
 {
     if (!s->is_away) log_line(LOG_WARNING, "%s: %s", s->task, why);
     s->is_away = true;
@@ -158,7 +159,7 @@ static void say_it_is_away(struct source *s, const char *why)
 /* One that is away is told of once; its lines may come later. */
 static err ask_task(struct logs *l, const struct task_status *status)
 {
-    struct source *s = NULL;
+    struct log_source *s = NULL;
     bool has_more = true;
     TRY(source_of(l, status->task, &s));
     while (has_more) { /* ends: LINES_MAX */

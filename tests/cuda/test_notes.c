@@ -63,8 +63,7 @@ static void a_direction_that_fails_is_told_with_the_name_of_its_node(void **stat
     unsetenv("FAKE_CUDNN_BROKEN");
     assert_said(log, " convolutions by cuDNN 9.7.3 (/");
     assert_null(strstr(log, ": convolutions"));
-    assert_said(log,
-                "conv2d \"first\": own kernels instead of cudnnConvolutionBackwardFilter");
+    assert_said(log, "conv2d \"first\": own kernels instead of cudnnConvolutionBackwardFilter");
     assert_said(log, "conv2d \"second\": own kernels instead of cudnnConvolutionBackwardF");
 }
 

@@ -5,7 +5,7 @@
 
 #include "core/data/parts.h"
 
-struct beside {
+struct rows_beside {
     struct format_context context;
     struct bad_rows bad_rows; /* that the reader itself passes over */
     struct data_parts *parts;
@@ -16,7 +16,7 @@ struct beside {
     struct row row;
 };
 
-static err find_cells(struct beside *b)
+static err find_cells(struct rows_beside *b)
 {
     const struct row_reader *r = b->reader;
     b->cells = calloc((size_t)b->names->count, sizeof *b->cells);
@@ -30,7 +30,7 @@ static err find_cells(struct beside *b)
 }
 
 /* Any number of rows may be broken: whoever made something of the others has counted them. */
-static err open_rows(struct beside *b, const struct source_spec *source,
+static err open_rows(struct rows_beside *b, const struct source_spec *source,
                      const struct format_context *context)
 {
     b->bad_rows = (struct bad_rows){.limit = INT64_MAX, .is_quiet = true};
@@ -44,9 +44,9 @@ static err open_rows(struct beside *b, const struct source_spec *source,
 }
 
 err beside_open(const struct source_spec *source, const struct format_context *context,
-                const struct strings *cells, struct beside **ret)
+                const struct strings *cells, struct rows_beside **ret)
 {
-    struct beside *b = calloc(1, sizeof *b);
+    struct rows_beside *b = calloc(1, sizeof *b);
     if (!b) return fail(ERR_MEMORY, "no memory to read cells");
     b->names = cells;
     const err e = open_rows(b, source, context);
@@ -57,12 +57,12 @@ err beside_open(const struct source_spec *source, const struct format_context *c
     return e;
 }
 
-static int64_t passed(const struct beside *b)
+static int64_t passed(const struct rows_beside *b)
 {
     return b->given + b->bad_rows.count;
 }
 
-err beside_next(struct beside *b, int64_t row)
+err beside_next(struct rows_beside *b, int64_t row)
 {
     bool found = true;
     while (found && passed(b) <= row) {
@@ -76,12 +76,12 @@ err beside_next(struct beside *b, int64_t row)
                 b->reader->name, (long long)row + 1);
 }
 
-const struct cell *beside_cell(const struct beside *b, int cell)
+const struct cell *beside_cell(const struct rows_beside *b, int cell)
 {
     return &b->row.cells[b->cells[cell]];
 }
 
-void beside_close(struct beside *b)
+void beside_close(struct rows_beside *b)
 {
     if (!b) return;
     if (b->reader) b->reader->calls->close(b->reader);

@@ -20,7 +20,7 @@ enum {
 /* Where it may lie: a variable that names the front of the path (NULL: none), and the rest, a
  * pattern of glob(3). Python's packages are `nvidia/cublas`, `nvidia/cudnn` and, from CUDA 13 on,
  * `nvidia/cu13`. */
-static const struct place {
+static const struct library_place {
     const char *variable, *rest;
 } places[] = {
     {"CUDA_HOME", "/lib64"},
@@ -110,8 +110,8 @@ static bool open_in_folder(const struct library_kind *kind, const char *folder, 
 }
 
 /* The first of the folders that the pattern matches, in the order of their names, that will do */
-static bool open_in_place(const struct library_kind *kind, const struct place *place, int major,
-                          struct cuda_library *ret)
+static bool open_in_place(const struct library_kind *kind, const struct library_place *place,
+                          int major, struct cuda_library *ret)
 {
     char pattern[PATTERN_MAX];
     const char *front = place->variable ? getenv(place->variable) : "";

@@ -71,6 +71,10 @@ TAG = re.compile(r"^\s*(?:static )?(?:const )?(?:struct|enum|union) (\w+)(?= \{)
 STRUCT = re.compile(r"^(?:static )?(?:const )?struct (\w+ )?\{", re.MULTILINE)
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 CITED = re.compile(r"[\w./-]*\w\.(?:c|h|cu|cuh|py|sh|md)\b")
+PAGE = "core/README.md"
+PAGE_FUNCTION = re.compile(r"`([a-z]\w*)\(\)`")
+PAGE_PATH = re.compile(r"`((?:core|cmd|kernels|net|tests)/[\w./]+)`")
+CALLED = re.compile(r"\b(\w+)\(")
 MADE = {"op_tables.c", "rules.h", "revision.h", "hook_table.c", "formats.c", "column_kinds.c"}  # by the build
 NAMED = re.compile(r"/\* (\w+\.(?:c|h|cu|cuh|def)) - ")
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
@@ -232,6 +236,21 @@ def check_citations(sources, paths):
                     yield f"{source.path}:{line}: a comment names {name}, which is not here"
 
 
+def check_page(root, sources):
+    """The page by which a stranger finds the way names functions and files that are there."""
+    try:
+        with open(os.path.join(root, PAGE), encoding="utf-8") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return
+    functions = {name for source in sources for name in CALLED.findall(source.code)}
+    for name in sorted(set(PAGE_FUNCTION.findall(text)) - functions):
+        yield f"{PAGE}: there is no {name}()"
+    for path in sorted(set(PAGE_PATH.findall(text))):
+        if "NAME" not in path and not os.path.exists(os.path.join(root, path)):
+            yield f"{PAGE}: there is no {path}"
+
+
 def check_changelog(root):
     """Its newest entry is of the version that is built, and names the protocol that this speaks."""
     said = []
@@ -290,7 +309,7 @@ def check(root, compiler):
     for source in sources:
         for rule in RULES:
             complaints += rule(source)
-    complaints += [*check_tags(sources), *check_citations(sources, paths), *check_changelog(root)]
+    complaints += [*check_tags(sources), *check_citations(sources, paths), *check_page(root, sources), *check_changelog(root)]
     # CUDA's own headers need not be there, and its compiler sees these.
     headers = [path for path in paths if path.endswith(".h") and path.startswith(FOLDERS)
                and not path.startswith(CUDA_FOLDERS)]

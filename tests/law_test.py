@@ -80,6 +80,11 @@ class Law(unittest.TestCase):
         self.assertEqual(complaints({"net/a.c": "/* net/b.h */\n", "net/b.h": "int f(void);\n"}), [])
         self.assert_holds("net/a.c", 'const char *name = "b.h";\n')
 
+    def test_the_page_of_the_house_names_what_is_there(self):
+        page = "`f()` in `net/a.c`, `kernels/NAME.c`, `g()` in `net/b.c`\n"
+        found = complaints({"core/README.md": page, "net/a.c": function(5)})
+        self.assertEqual(found, ["core/README.md: there is no g()", "core/README.md: there is no net/b.c"])
+
     def test_the_first_comment_names_its_own_file(self):
         said = "/* b.c - what it is. */\n"
         found = complaints({"net/a.c": said, "net/b.c": said})

@@ -1,9 +1,8 @@
 /* progress.h - what a worker shows while it runs, and what it leaves for scripts.
  *
  * On a terminal one line that is redrawn, in a log a line every log_every_steps global steps;
- * --metrics_file gets a JSON line at the same steps. At the end the chief prints the evaluation,
- * and
- * --result is written. All of it is a hook.
+ * --metrics_file gets a JSON line at the same steps. At the end the chief prints the evaluation
+ * and writes --result. All of it is a hook.
  */
 #ifndef CMD_RUN_PROGRESS_H
 #define CMD_RUN_PROGRESS_H

@@ -26,7 +26,7 @@
  * Errors carry the path and say what was expected and the nearest known name:
  *     model[3].units: expected an integer from 1 to 16777216, got "ten"
  *     model[3]: unknown key "unit" (did you mean "units"?); dense knows activation,
- * bias_initializer, ...
+ *         bias_initializer, ...
  */
 #ifndef CORE_BASE_FIELDS_FIELDS_H
 #define CORE_BASE_FIELDS_FIELDS_H

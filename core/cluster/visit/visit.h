@@ -6,31 +6,34 @@
  * ones that visitors make. Where both have a name it is the trained one that is meant. Of ps/0 also
  * global_step, which nobody can set.
  *
- *     {"error": "...", "code": 2}                     code: an exit code
- *     {"kind": "none", "near": "w"}                   nothing here has that name; near may be
- * absent
+ *     {"error": "...", "code": 2}
+ *         code: an exit code
+ *     {"kind": "none", "near": "w"}
+ *         nothing here has that name; near, a similar one, may be absent
  *     {"kind": "trained", "shape": [5, 2], "axis": 0, "version": 8,
- *      "parts": [{"start": 0, "length": 3, "count": 6}]}      and behind it the 6 numbers of the
- *                                                             first part, those of the second, ...
- *     {... "version": 8, "unchanged": true}           of a get with since, whose limit is over
+ *      "parts": [{"start": 0, "length": 3, "count": 6}]}
+ *         and behind it the 6 numbers of the first part, those of the second, ...
+ *     {... "version": 8, "unchanged": true}
+ *         of a get with since, whose limit is over
  *     {... "summary": {"finite", "minimum", "maximum", "sum", "sum_squares", "first": [...]}}
- *                             instead of parts, where there are more than VISIT_ELEMENTS_MAX
- * elements
- *     {"kind": "table", ... "first_row": 3, "rows": 2}          what of it was asked for; parts are
- *                                                               those rows of it that are here
- *     {"variables": [{"name", "kind", "shape"}], "next": 1000}      next: absent where that was
- * all; shape [1, 16] and "grows": true
- *     {"tasks": [{"task": "ps/0", "age_secs": 0.4, "state": "serving", "counters": {"global_step":
- * 7}}], "next": 200}                     of status; counters that are 0 are left out; next: as
- * above
- *     {"asked": true}                                             of stop, save and leave
- *     {"lines": [...], "next": 18}                                of log (core/base/log_kept.h)
- *     {"timeline": "{...", "missing": ["worker/2: ..."]}          of profile: a text, which is a
- * file in Chrome's trace format
- *     {"step": 1200} or {"settings": {...}}                       of setting: from where on it
- * holds; or all of them
- *     {"resizes": 1, "ps": 4, "workers": 3, "step": 1200}         of scale: the job is resized, at
- * that step
+ *         instead of parts, if there are more than VISIT_ELEMENTS_MAX elements
+ *     {"kind": "table", ... "first_row": 3, "rows": 2}
+ *         the rows that were asked for; parts are those of them that are here
+ *     {"variables": [{"name", "kind", "shape"}], "next": 1000}
+ *         of list; next: absent if that was all; a table that grows: shape [1, 16], "grows": true
+ *     {"tasks": [{"task": "ps/0", "age_secs": 0.4, "state": "serving",
+ *                 "counters": {"global_step": 7}}], "next": 200}
+ *         of status; counters that are 0 are left out; next: as above
+ *     {"asked": true}
+ *         of stop, save and leave
+ *     {"lines": [...], "next": 18}
+ *         of log (core/base/log_kept.h)
+ *     {"timeline": "{...", "missing": ["worker/2: ..."]}
+ *         of profile: a text, which is a file in Chrome's trace format
+ *     {"step": 1200} or {"settings": {...}}
+ *         of setting: the step from which it holds; or all settings
+ *     {"resizes": 1, "ps": 4, "workers": 3, "step": 1200}
+ *         of scale: the job is resized, at that step
  *
  * The rows of a table that grows are named by ids; its shape, and its parts, are those of what was
  * asked for: "shape": [2, 16], "first_row": 0, "rows": 2, and a part for each id.

@@ -3,12 +3,16 @@
  *
  * Values of a model are of use with features that mean the same. So this is kept beside the
  * checkpoints, as JSON, and compared before they are read:
+ *
  *     {"scale": 1.0, "offset": 0.0, "classes": ["no", "yes"],
- *      "columns": {"animal": {"column": "vocabulary", "source": "animal", "words": "2, digest
- * ..."}}, "names": ["height", "weight"], "inputs": {"joined": ["animal", "age"]},
- *     "ids of the text": "digest ...", "rows": {"hidden/kernel": [["animal", 8], ["age", 1]]}}
- * What one side does not say is not compared, nor whose the rows of kernels are
- * (graph/kernel_rows.h), which is for runs that begin with values of another.
+ *      "columns": {"animal": {"column": "vocabulary", "source": "animal",
+ *                             "words": "2, digest ..."}},
+ *      "names": ["height", "weight"], "inputs": {"joined": ["animal", "age"]},
+ *      "ids of the text": "digest ...",
+ *      "rows": {"hidden/kernel": [["animal", 8], ["age", 1]]}}
+ *
+ * A member that only one side has is not compared, nor are the rows of kernels
+ * (graph/kernel_rows.h): those are for runs that begin with the values of another.
  */
 #ifndef CORE_TRAIN_SPEC_FEATURES_H
 #define CORE_TRAIN_SPEC_FEATURES_H

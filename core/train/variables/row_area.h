@@ -6,8 +6,8 @@
  *     int64 ids of those wanted; slice by slice, ascending, each once
  *     float gradients of the rows pushed, from a multiple of AREA_ALIGN bytes on
  *     int64 how often each of them occurred, of the slices that count it, behind these
- *     int64 ids of the rows pushed, likewise, from such a multiple on; they do not travel where the
- * ps has them (with_ids false), since it has brought those very rows
+ *     int64 ids of the rows pushed, likewise, from such a multiple on; they do not travel if the
+ *           ps has them (with_ids false), since it has sent those very rows
  *
  * Its back is the ps':
  *

@@ -1,14 +1,16 @@
 /* aws_role.h - keys that Amazon lends for some hours to the role of a pod, a container or a
  * machine:
  *
- *     AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN    of a service account of Kubernetes (IRSA): asked
- *                                                  of STS (AWS_ENDPOINT_URL_STS, or the region's)
- *     AWS_CONTAINER_CREDENTIALS_FULL_URI, _RELATIVE_URI    of ECS, and of EKS Pod Identity, with
- *                                                  AWS_CONTAINER_AUTHORIZATION_TOKEN or its _FILE
- *     neither                                      of an EC2 instance, by its metadata (version 2,
- * at AWS_EC2_METADATA_SERVICE_ENDPOINT, unless AWS_EC2_METADATA_DISABLED is true)
+ *     AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN
+ *         of a service account of Kubernetes (IRSA): asked of STS (AWS_ENDPOINT_URL_STS, or the
+ *         region's)
+ *     AWS_CONTAINER_CREDENTIALS_FULL_URI, _RELATIVE_URI
+ *         of ECS, and of EKS Pod Identity, with AWS_CONTAINER_AUTHORIZATION_TOKEN or its _FILE
+ *     neither
+ *         of an EC2 instance, by its metadata (version 2, at AWS_EC2_METADATA_SERVICE_ENDPOINT,
+ *         unless AWS_EC2_METADATA_DISABLED is true)
  *
- * Kept by the process, and asked for anew AWS_ROLE_EARLY_S before their end.
+ * Kept by the process, and renewed AWS_ROLE_EARLY_S before they expire.
  */
 #ifndef NET_WEB_S3_AWS_ROLE_H
 #define NET_WEB_S3_AWS_ROLE_H

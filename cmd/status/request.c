@@ -124,8 +124,10 @@ static err wait_gone(struct job_visit *v, double before, const char *name)
         TRY(count_workers(v, &now));
     }
     if (now < before) return OK;
-    return fail(ERR_TIMEOUT, "%s has not left within %.3g s (--timeout): its log says why", name,
-                (double)v->timeout_ms / 1000);
+    return fail(ERR_TIMEOUT,
+                "%s has not left within %.3g s (--timeout): its log says why; of workers that "
+                "dtrain has launched dtrain scale --workers=N takes some away",
+                name, (double)v->timeout_ms / 1000);
 }
 
 static err drain(struct job_visit *v, const char *name)

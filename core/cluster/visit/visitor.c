@@ -97,6 +97,8 @@ static void look_again(struct host *host, const char *why)
 }
 
 static const char silent[] = "somebody listens, and has not answered as a ps does";
+static const char hung_up[] = "closed the connection before it said which ps it is: is that the "
+                              "address of a ps, and not of a worker?";
 
 static void on_opened(void *context, struct link *link)
 {
@@ -186,10 +188,11 @@ static void on_closed(void *context, struct link *link, err why)
 {
     struct host *host = context;
     if (host->link != link) return;
+    const bool is_greeted = host->opened_ms && !host->is_up && why == ERR_PEER;
     if (link_is_of_other_version(link))
         give_up(host, ERR_INPUT);
     else
-        lose(host, error_text());
+        lose(host, is_greeted ? hung_up : error_text());
 }
 
 static const struct link_events events = {

@@ -41,6 +41,7 @@ class Status(ClusterCase):
         screen = self.ask(cluster, "status", TIMEOUT)
         for words in ["2 ps, 3 workers, worker/0 leads", "\nps/1 ", "\nworker/2 ", "compute%"]:
             self.assertIn(words, screen)
+        self.look_at_a_worker(cluster)
         self.assertRegex(self.ask(cluster, "save", TIMEOUT), r"\Asaved at step \d+\n\Z")
         self.assertTrue(any(name.startswith("model.ckpt-") for name in os.listdir(os.path.join(cluster.folder, "run"))))
         self.assertEqual(self.ask(cluster, "drain", "worker/2", TIMEOUT), "it has left; the job continues\n")
@@ -60,6 +61,16 @@ class Status(ClusterCase):
         for asked in ("worker/0 to save a checkpoint", "worker/2 to leave"):
             self.assertRegex(cluster.tasks["ps/0"].text(), rf" a visitor \(127\.0\.0\.1:\d+\) asks {asked}\n")
         self.assertNotIn("sent COUNTERS", cluster.story())
+
+    def look_at_a_worker(self, cluster):
+        """What is found at another address than that of a ps is told."""
+        def told():
+            done = subprocess.run([BINARY, "status", "--timeout=1", "--ps_hosts=" + cluster.hosts["worker"][0]], env=program.environment(),
+                                  cwd=cluster.folder, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            self.assertEqual(done.returncode, 129, done.stderr)
+            return "is that the address of a ps, and not of a worker?" in done.stderr
+
+        cluster.wait_until(told, "a word of the worker")
 
     def test_a_ps_that_stands_still_is_a_row_and_a_finding(self):
         """The others are shown, and nothing has failed."""

@@ -158,6 +158,22 @@ static bool is_one_number(const struct cell *cell)
     return true;
 }
 
+/* 2026-03-25 or 25.03.2026, and what may stand behind */
+static bool is_date(const struct cell *cell)
+{
+    enum { FIELDS = 3, YEAR = 4 };
+    size_t digits[FIELDS] = {0}, at = 0;
+    for (int i = 0; i < FIELDS; i++) {
+        while (at < cell->length && isdigit((unsigned char)cell->text[at])) at++, digits[i]++;
+        if (digits[i] == 0) return false;
+        if (i < FIELDS - 1 && (at == cell->length || !strchr("-./", cell->text[at++])))
+            return false;
+    }
+    if (at < cell->length && !strchr(" T", cell->text[at])) return false;
+    return digits[1] <= 2 &&
+           ((digits[0] == YEAR && digits[2] <= 2) || (digits[0] <= 2 && digits[2] == YEAR));
+}
+
 const char *cell_number_hint(const struct cell *cell)
 {
     static const char *const hints[] = {
@@ -167,6 +183,7 @@ const char *cell_number_hint(const struct cell *cell)
     bool has[sizeof hints / sizeof *hints] = {false};
     double number;
     if (!cell->text || cell->length > NUMBER_BYTES_MAX || cell_number(cell, &number)) return "";
+    if (is_date(cell)) return "; dates are read by \"column\": \"date\"";
     for (size_t at = 0; at < cell->length; at++) {
         const struct sign *sign = sign_at(cell->text + at, cell->length - at);
         if (sign) has[sign->is] = true;

@@ -352,6 +352,18 @@ static err find_width(const struct csv_table *t, const struct format_context *co
     return OK;
 }
 
+/* Rows of another format, which would be names otherwise */
+static err check_no_object(const struct csv_table *t)
+{
+    const struct cell *first = &t->text.cells[0], *last = &t->text.cells[t->text.count - 1];
+    if (strncmp(first->text, "{\"", 2) != 0 || last->length == 0 ||
+        last->text[last->length - 1] != '}')
+        return OK;
+    return fail(ERR_INPUT,
+                "%s: the first line is a JSON object: \"format\": \"jsonl\" reads such rows",
+                t->path);
+}
+
 /* Names that are given replace those of a header. */
 static err read_first(struct csv_table *t, const struct csv_key *label,
                       const struct format_context *context)
@@ -361,6 +373,7 @@ static err read_first(struct csv_table *t, const struct csv_key *label,
     t->is_named = a->header || a->names.count;
     if (a->header) {
         TRY(delimited_next(&t->text, &found));
+        if (found) TRY(check_no_object(t));
         if (found) TRY(read_header(t));
     }
     TRY(find_first_row(t, context, &found));

@@ -58,7 +58,7 @@ static err check_ids(const struct node *node, const struct tensor *ids, bool gro
     if (!grows && ids->buckets == ANY_ID)
         return fail(ERR_INPUT,
                     "inputs: the ids of \"%s\" are any: it needs a table of \"capacity\": "
-                    "\"dynamic\", or to say how many there are",
+                    "\"dynamic\", or a column that says how many there are (\"rows\", \"buckets\")",
                     ids->name);
     if (grows && ids->buckets != ANY_ID)
         return fail(

@@ -395,6 +395,8 @@ static void first_lines_that_are_no_names_are_said(void **state)
     file_write_text("table", "# of today\nw,x,y\na,1,0\n");
     assert_refused(SOURCE, "all of the first line is one, \"# of today\"", "are these the names?",
                    NULL);
+    file_write_text("table", "{\"x\": 1, \"y\": 0}\n{\"x\": 2, \"y\": 1}\n");
+    assert_refused(SOURCE, "table: the first line is a JSON object", "\"format\": \"jsonl\"", NULL);
     file_write_text("table", "sep=;\nw;x;y\na;1;0\n");
     assert_refused(CUT, "table: line 1: \"sep=\"", "leave the line out", NULL);
     struct dataset d;
@@ -413,6 +415,10 @@ static void numbers_as_people_write_them_are_refused_with_what_to_write(void **s
     static const struct {
         const char *text, *hint;
     } numbers[] = {{"1,5", "decimals are written with a point"},
+                   {"2026-03-25 09:19:00", "dates are read by \"column\": \"date\""},
+                   {"5/3/2026", "dates are read by"},
+                   {"25.03.2026", "dates are read by"},
+                   {"2026-03-25T09:19:00Z", "dates are read by"},
                    {"1,234.5", "nothing between thousands"},
                    {"1.234,5", "nothing between thousands"},
                    {"1.234.567,5", "nothing between thousands"},

@@ -60,6 +60,9 @@ static void initials_and_parts_are_near_where_nothing_else_is(void **state)
     assert_string_equal(nearest_name("sync", folders, 2), "mode");
     const char *const train[] = {"epochs", "last_step", "hooks"};
     assert_string_equal(nearest_name("early_stopping", train, 3), "hooks");
+    static const char *const table[] = {"admit_by", "dimension", "combiner"};
+    assert_string_equal(nearest_name("dim", table, 3), "dimension");
+    assert_string_equal(nearest_name("output_dim", table, 3), "dimension");
     assert_nearest("AdamOptimizer", "adam");
     assert_nearest("tf.train.AdamOptimizer", "adam");
     assert_nearest("tf.train.", NULL);

@@ -236,7 +236,7 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     TRY(shard_growing_name(stored, NULL, part, "keys", name));
     *ret_entry = bundle_find(bundle, name);
     if (*ret_entry || part > 0) return OK;
-    const bool is_fixed = bundle_find(bundle, stored) || shard_parts_there(bundle, stored, NULL);
+    const bool is_fixed = shard_is_there(bundle, stored); /* its keys are not */
     const err e =
         is_fixed ? fail(ERR_INPUT,
                         "%s: %s has fixed rows there, and grows here (\"capacity\": \"dynamic\")",
@@ -326,6 +326,12 @@ bool shard_grows_there(const struct bundle *bundle, const char *variable)
 {
     char name[BUNDLE_NAME_MAX];
     return !shard_growing_name(variable, NULL, 0, "keys", name) && bundle_find(bundle, name);
+}
+
+bool shard_is_there(const struct bundle *bundle, const char *variable)
+{
+    return bundle_find(bundle, variable) || shard_grows_there(bundle, variable) ||
+           shard_parts_there(bundle, variable, NULL);
 }
 
 err shard_find_keys(struct bundle *bundle, const struct slice *slice, int part,

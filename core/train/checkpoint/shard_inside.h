@@ -67,6 +67,8 @@ err shard_growing_name(const char *variable, const char *slot, int part, const c
                        char ret[BUNDLE_NAME_MAX]);
 /* Whether the checkpoint has this variable as a growing table */
 bool shard_grows_there(const struct bundle *, const char *variable);
+/* Likewise in any form: whole, in parts, or growing */
+bool shard_is_there(const struct bundle *, const char *variable);
 struct key_state; /* variables/growing/growing.h */
 /* ERR_INPUT: they are of another type or shape; numbers that cannot be there; or, where keys are
  * read one after the other, one that is not above the last (at first -1). */

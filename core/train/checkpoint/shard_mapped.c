@@ -22,8 +22,7 @@ int64_t shard_rows_there(struct bundle *bundle, const struct warm_start *warm, c
     struct stored_table table;
     if (shard_map(warm, variable, NULL, stored)) return -1;
     if (stored_table_find(bundle, stored, &table) == OK) return table.grows ? 0 : table.rows;
-    const bool is_there = bundle_find(bundle, stored) || shard_grows_there(bundle, stored);
-    return is_there ? 0 : -1;
+    return shard_is_there(bundle, stored) ? 0 : -1;
 }
 
 /* Some rows, on their way */

@@ -116,7 +116,7 @@ static err find_slice(const struct bundle *bundle, const struct warm_start *warm
     if (shard_map_skips(warm, wish.wanted)) return OK;
     TRY(shard_map(warm, slice->name, slot, wish.stored));
     const err e = find_source(bundle, warm, slice, &wish, ret);
-    return shard_fail_or_skip(e, warm, bundle_find(bundle, wish.stored) != NULL);
+    return shard_fail_or_skip(e, warm, shard_is_there(bundle, wish.stored));
 }
 
 err shard_check_values(const struct bundle *bundle, const struct warm_start *warm,

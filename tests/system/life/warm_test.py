@@ -447,6 +447,19 @@ class Change(LifeCase):
         new["train"].update(warm_start={"checkpoint": "old"}, checkpoint_dir="new")
         self.run_spec(new, 0, refused='"absent": "initial" all that are not there')
 
+    def test_a_table_that_grows_there_is_there(self):
+        """What leaves out variables that are not there would not help."""
+        old = animals({"words": OLD}, ["e", "x"], "old")
+        new = animals({"words": OLD}, ["e", "x"], "new")
+        table = next(layer for layer in old["model"] if layer["op"] == "embedding")
+        table["capacity"] = "dynamic"
+        old["data"]["columns"][0] = {"column": "hash", "name": "w", "source": "q"}
+        self.run_spec(old, 3)
+        new["train"].update(warm_start={"checkpoint": "old"}, checkpoint_dir="new")
+        said = self.run_spec(new, 0, refused='grows there ("capacity": "dynamic"), and has fixed rows here; '
+                                             '"skip" leaves variables as they begin')
+        self.assertNotIn('"absent"', said)
+
     def test_larger_numbers_are_new_rows(self):
         old = animals({"words": OLD}, ["e", "x"], "old")
         old["data"]["columns"][0] = {"column": "identity", "name": "w", "source": "q", "buckets": 3}

@@ -184,6 +184,9 @@ void ps_role_gave_rows(struct role *, int worker, struct outbox *);
 
 struct ps_counters ps_role_counters(const struct role *);
 bool ps_role_is_set_up(const struct role *); /* the chief has been here */
+/* It is not set up, and somebody trains already: where another ps holds the same the chief may need
+ * long for a checkpoint to take this one in by, or not make any. */
+bool ps_role_is_passed_by(const struct role *);
 bool ps_role_is_serving(const struct role *);
 /* It has ended, and the worker has not answered the verdict, which may be lost with its link: on a
  * new one it is told again. */

@@ -250,6 +250,12 @@ static int others_here(const struct ps_role *p, int worker)
     return count;
 }
 
+bool ps_role_is_passed_by(const struct role *role)
+{
+    const struct ps_role *p = (const struct ps_role *)role;
+    return !p->was_set_up && p->goes_on;
+}
+
 bool ps_role_cannot_begin_without(const struct role *role, int worker)
 {
     const struct ps_role *p = (const struct ps_role *)role;

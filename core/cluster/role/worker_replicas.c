@@ -10,13 +10,18 @@ static int other_of(const struct worker_role *w, int ps)
     return replicas_other(w->options.homes, w->options.ps_count, ps);
 }
 
+/* Which ps/0 says that it is of; 0: this chief begins another one. */
+static uint64_t generation_of(const struct worker_role *w)
+{
+    const uint64_t said = w->servers[0].said.generation;
+    const bool begins = w->phase == DESCRIBING || w->phase == STARTING;
+    return begins && said != w->generation ? 0 : said;
+}
+
 /* What a generation was done without ends with it. */
 uint64_t worker_gone(const struct worker_role *w)
 {
-    const uint64_t of = w->lead.gone.generation;
-    const bool begins = w->phase == DESCRIBING || w->phase == STARTING;
-    return of == w->servers[0].said.generation && !(begins && of != w->generation) ? w->lead.gone.ps
-                                                                                   : 0;
+    return w->lead.gone.generation == generation_of(w) ? w->lead.gone.ps : 0;
 }
 
 bool worker_is_without(const struct worker_role *w, int ps)
@@ -32,7 +37,7 @@ bool worker_stands_in(const struct worker_role *w, int ps)
 static bool serves(const struct worker_role *w, int ps, uint64_t generation)
 {
     const struct server *s = &w->servers[ps];
-    return s->contact == KNOWN && s->said.state == PS_SERVING && s->said.generation == generation;
+    return s->said.state == PS_SERVING && s->said.generation == generation;
 }
 
 /* It has nothing of what the others serve. */
@@ -42,10 +47,11 @@ static bool is_empty(const struct worker_role *w, int ps)
     return s->contact == KNOWN && s->said.generation != w->servers[0].said.generation;
 }
 
+/* As far as they have said: one whose link is lost may still do so when it is back. */
 static bool is_held_by_other(const struct worker_role *w, int ps)
 {
     const int other = other_of(w, ps);
-    const uint64_t generation = w->servers[0].said.generation;
+    const uint64_t generation = generation_of(w);
     return other != NOBODY && generation && generation != w->outlived &&
            !worker_is_without(w, other) && serves(w, 0, generation) && serves(w, other, generation);
 }
@@ -71,6 +77,8 @@ static bool is_to_be_spared(const struct worker_role *w, int ps)
     const bool may_serve_yet = !worker_is_absent(w, ps) && w->participation != IN_CURRENT &&
                                now_ms - w->patience.since_ms < limit_ms;
     if (worker_is_without(w, ps) || !is_held_by_other(w, ps)) return false;
+    if (w->servers[0].contact != KNOWN || w->servers[other_of(w, ps)].contact != KNOWN)
+        return false;
     if (is_empty(w, ps)) return w->phase >= JOINING && !may_serve_yet;
     return s->contact == GONE && now_ms - s->lost_ms >= limit_ms;
 }
@@ -177,6 +185,6 @@ void worker_heard_gone(struct worker_role *w, int ps, const struct message *m, s
     if (!news) return;
     for (int i = 0; i < w->options.ps_count; i++)
         if (replicas_have(news, i)) say_news(w, i, out);
-    if (m->generation == w->generation && w->phase >= JOINING) worker_go_on_without(w, news, out);
+    if (m->generation == w->generation) worker_go_on_without(w, news, out);
     worker_settle(w, out);
 }

@@ -323,7 +323,10 @@ static bool note_torn(struct worker_role *w, int ps, const struct message *m)
     struct saving *s = &w->saving;
     const int workers = w->options.workers;
     struct ledger *first = s->ledgers, *other = s->ledgers + workers;
-    if (!ledger_unpack(m, workers, ps == 0 ? first : other)) return false;
+    struct ledger *const has = ps == 0 ? first : other;
+    if (!ledger_unpack(m, workers, has)) return false;
+    if (has[w->options.task].received >= w->servers[ps].push.unheard)
+        w->servers[ps].push.unheard = 0;
     if (ps == 0)
         memset(s->torn, 0, (size_t)workers * sizeof *s->torn);
     else

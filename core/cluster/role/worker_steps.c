@@ -690,6 +690,7 @@ void worker_go_on_without(struct worker_role *w, uint64_t gone, struct outbox *o
         if (replicas_have(gone, ps)) leave_out(w, ps, out);
     w->saving.last.tag = 0;        /* who stands in has not made that snapshot */
     if (w->phase == ENDED) return; /* without the last checkpoint */
+    if (w->phase < JOINING) return;
     outbox_add_stand_in(out, (struct action_stand_in){worker_gone(w)});
     for (int ps = 0; ps < w->options.ps_count; ps++)
         if (worker_stands_in(w, ps) && replicas_have(gone, replicas_home(w->options.homes, ps)))

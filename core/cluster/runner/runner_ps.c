@@ -501,16 +501,19 @@ static void note_absent(struct runner_ps *p, int chief, uint64_t waited_ms, uint
              others_text(t, chief, others, sizeof others));
 }
 
-/* One that is here has begun to wait for the others before it came. */
+/* One that is here has begun to wait for the others before it came. Where the job goes on it has
+ * limits of its own for this ps. */
 static void watch_chief(struct task *t, uint64_t now_ms)
 {
     struct runner_ps *p = (struct runner_ps *)t;
     const int chief = ps_role_chief(t->role);
     const struct peer *peer = &t->peers[chief];
-    const uint64_t since_ms = peer->is_up ? peer->came_ms : t->started_ms;
+    const uint64_t away_ms = peer->was_up ? peer->lost_ms : t->started_ms;
+    const uint64_t since_ms = peer->is_up ? peer->came_ms : away_ms;
     const uint64_t limit_ms = t->options.limits.start_ms + (peer->is_up ? START_GRACE_MS : 0);
     if (ps_role_is_set_up(t->role) || peer->is_up) runner_ps_has_place(p);
     if (ps_role_is_set_up(t->role) || t->has_ended) return;
+    if (peer->is_up && ps_role_is_passed_by(t->role)) return;
     if (!peer->is_up) runner_ps_look_for_place(p, now_ms - since_ms);
     if (now_ms - since_ms < limit_ms) {
         if (!log_wait_is_due(since_ms, p->noted_ms, now_ms)) return;

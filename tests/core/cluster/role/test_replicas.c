@@ -1,5 +1,6 @@
 /* test_replicas.c - a ps that another one holds the same as: one role and what its peers say, word
  * by word. */
+#include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,7 +99,7 @@ static void answer(struct scene *s, int ps, uint64_t step)
     s->role->ops->message(s->role, JOB_PS, ps, &values, &s->out);
 }
 
-static void open_greeted(struct scene *s, int task)
+static void open_lending(struct scene *s, int task, bool lends_windows)
 {
     static const int64_t floats[PS_COUNT] = {BLOCK_FLOATS, BLOCK_FLOATS, BLOCK_FLOATS};
     const struct worker_options o = {.task = task,
@@ -109,12 +110,18 @@ static void open_greeted(struct scene *s, int task)
                                      .block_floats = floats,
                                      .gradients_per_push = 1,
                                      .is_sync = true,
+                                     .lends_windows = lends_windows,
                                      .saves = true,
                                      .limits = limits,
                                      .worker_timeout_ms = LIMIT_MS};
     *s = (struct scene){.role = worker_role_new(&o), .peers = JOB_PS};
     s->role->ops->start(s->role, 0, &s->out);
     for (int ps = 0; ps < PS_COUNT; ps++) meet(s, ps);
+}
+
+static void open_greeted(struct scene *s, int task)
+{
+    open_lending(s, task, false);
 }
 
 static void open_worker(struct scene *s, int task)
@@ -372,6 +379,82 @@ static void one_that_dies_as_all_begin_again_where_they_were_is_done_without(voi
     }
 }
 
+/* The other one may still serve: what this worker has pushed stays as it is until ps/0 says so. */
+static void a_push_stays_out_while_ps_0_is_away_and_one_comes_back_empty(void **state)
+{
+    for (int away = 0; away < PS_COUNT; away += 2) {
+        struct scene s;
+        open_computing(&s, 1);
+        s.role->ops->done(s.role, ACTION_COMPUTE, OK, "", &s.out);
+        lose(&s, away);
+        lose(&s, 1);
+        meet(&s, 1);
+        say_state(&s, 1, PS_EMPTY);
+        meet(&s, away);
+        say_state(&s, away, PS_SERVING);
+        assert_int_equal(last_sent(&s, away, MESSAGE_JOIN)->join.push, 1);
+        close_scene(&s);
+    }
+}
+
+/* What a ps has said before it heard of the new generation comes late. */
+static void a_chief_that_begins_a_generation_does_not_go_back_to_the_last(void **state)
+{
+    struct scene s;
+    open_greeted(&s, 0);
+    say_state(&s, 0, PS_SERVING);
+    say_state(&s, 1, PS_READY);
+    say_state(&s, 2, PS_EMPTY);
+    assert_true(find(&s, ACTION_CHOOSE) >= 0);
+    choose(&s, GENERATION + 1, 0);
+    say(&s, 2,
+        &(struct message){
+            .type = MESSAGE_STATE, .generation = GENERATION + 1, .state.state = PS_READY});
+    say_state(&s, 1, PS_SERVING);
+    for (int ps = 0; ps < PS_COUNT; ps++) assert_null(last_sent(&s, ps, MESSAGE_JOIN));
+    assert_int_equal(worker_role_generation(s.role), GENERATION + 1);
+    assert_null(worker_role_check(s.role));
+    close_scene(&s);
+}
+
+static void say_saved(struct scene *s, int ps, uint64_t tag)
+{
+    const uint64_t numbers[WORKERS * LEDGER_NUMBERS] = {htole64(1), htole64(1)};
+    s->role->ops->message(s->role, JOB_PS, ps,
+                          &(struct message){.type = MESSAGE_SNAPSHOT,
+                                            .generation = GENERATION,
+                                            .snapshot = {.tag = tag, .step = 1},
+                                            .body = numbers,
+                                            .body_bytes = sizeof numbers},
+                          &s->out);
+    s->role->ops->message(
+        s->role, JOB_PS, ps,
+        &(struct message){.type = MESSAGE_SAVED, .generation = GENERATION, .saved = {.tag = tag}},
+        &s->out);
+}
+
+/* ps/0 would go on without it, and all lose what comes of that. */
+static void a_chief_keeps_its_link_to_a_ps_whose_snapshot_has_its_push(void **state)
+{
+    struct scene s;
+    open_lending(&s, 0, true);
+    for (int ps = 0; ps < PS_COUNT; ps++) say_state(&s, ps, PS_SERVING);
+    for (int ps = 0; ps < PS_COUNT; ps++) answer(&s, ps, 0);
+    s.role->ops->done(s.role, ACTION_COMPUTE, OK, "", &s.out);
+    lose(&s, 1);
+    say_gone(&s, ONLY(1));
+    meet(&s, 1);
+    say_state(&s, 1, PS_EMPTY);
+    const uint64_t tag = last_sent(&s, 0, MESSAGE_SAVE)->save.tag;
+    say_saved(&s, 0, tag);
+    say_saved(&s, 2, tag);
+    assert_true(find(&s, ACTION_PUBLISH) >= 0);
+    s.role->ops->done(s.role, ACTION_PUBLISH, OK, "", &s.out);
+    assert_true(find(&s, ACTION_CHOOSE) >= 0);
+    assert_int_equal(find(&s, ACTION_REMAKE), -1);
+    close_scene(&s);
+}
+
 /* It may be back with the steps that they would lose. */
 static void one_that_dies_as_all_go_back_is_waited_for(void **state)
 {
@@ -415,6 +498,25 @@ static void open_ps(struct scene *s, int task, bool follows)
     ps_role_set_up(s->role, &r, &s->out);
     say(s, 0, &(struct message){.type = MESSAGE_SERVE, .generation = GENERATION});
     assert_true(ps_role_is_serving(s->role));
+}
+
+/* The chief takes it in when it can, which may be never. */
+static void one_that_is_back_hears_that_others_train(void **state)
+{
+    const struct ps_options o = {.task = 1, .workers = WORKERS, .limits = limits};
+    struct scene s = {.role = ps_role_new(&o), .peers = JOB_WORKER};
+    s.role->ops->start(s.role, 0, &s.out);
+    meet(&s, 0);
+    say(&s, 0, &(struct message){.type = MESSAGE_LEADS, .leads = {LEADS_CLAIMS}});
+    assert_false(ps_role_is_passed_by(s.role));
+    say(&s, 0,
+        &(struct message){
+            .type = MESSAGE_LEADS, .generation = GENERATION, .leads = {LEADS_CLAIMS}});
+    assert_true(ps_role_is_passed_by(s.role));
+    close_scene(&s);
+    open_ps(&s, 1, false);
+    assert_false(ps_role_is_passed_by(s.role));
+    close_scene(&s);
 }
 
 static void propose(struct scene *s, int worker, uint64_t generation, uint64_t gone)
@@ -618,7 +720,11 @@ int main(void)
         cmocka_unit_test(never_are_both_gone_nor_ps_0_nor_at_the_word_of_another_ps),
         cmocka_unit_test(when_both_have_come_back_empty_all_begin_again),
         cmocka_unit_test(one_that_dies_as_all_begin_again_where_they_were_is_done_without),
+        cmocka_unit_test(a_push_stays_out_while_ps_0_is_away_and_one_comes_back_empty),
+        cmocka_unit_test(a_chief_that_begins_a_generation_does_not_go_back_to_the_last),
+        cmocka_unit_test(a_chief_keeps_its_link_to_a_ps_whose_snapshot_has_its_push),
         cmocka_unit_test(one_that_dies_as_all_go_back_is_waited_for),
+        cmocka_unit_test(one_that_is_back_hears_that_others_train),
         cmocka_unit_test(ps_0_tells_all_what_the_chief_says_and_forgets_it_with_the_generation),
         cmocka_unit_test(ps_0_does_without_no_ps_that_nobody_else_holds),
         cmocka_unit_test(another_ps_does_without_nobody),

@@ -174,7 +174,7 @@ static void the_chief_says_how_many_steps_were_lost(void **state)
 
 static void a_checkpoint_that_cannot_be_read_is_passed_over_for_the_one_before(void **state)
 {
-    struct stage_options o = saving(sync_options(2, 2, LAST_STEP, 4));
+    struct stage_options o = saving(sync_options(2, 2, LAST_STEP, 5)); /* ps/0 sees the folder */
     struct stage s;
     begin(&s, &o);
     for (int i = 1; i <= 2; i++) {

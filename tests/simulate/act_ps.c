@@ -13,8 +13,35 @@ enum { START_GRACE_MS = 10000 };
 /* Without rounds the steps are those of ps/0: another one may have one push more. */
 static void begin_store(struct world *world, struct actor *ps, const struct ps_config *config)
 {
-    *ps->store = nodes_begin(&world->nodes, ps->restored, ps->index, config->generation);
+    *ps->store =
+        nodes_begin(&world->nodes, ps->restored, home_of(world, ps->index), config->generation);
     if (!config->is_sync) world->nodes.at[*ps->store].step = config->step;
+}
+
+/* Of two ps the follower is to have the values of the other one as well. */
+static bool has_pushes_of(const struct world *world, const struct actor *ps,
+                          const struct shard *shard)
+{
+    const struct node *node = node_of(world, *ps->store);
+    bool is_same = node->generation == node_of(world, shard->node)->generation;
+    for (int w = 0; w < world->profile.workers; w++)
+        is_same = is_same && node->sequences[w] == shard->ledger[w].taken;
+    return is_same;
+}
+
+/* What the chief would have it read is what it has (runner_ps_store.c). */
+static bool has_these(struct world *world, const struct actor *ps, const struct shard *shard,
+                      uint64_t snapshot)
+{
+    if (!shard || !ps->store || *ps->store == NOTHING || ps->snapshot.is_active) return false;
+    const bool has = is_broken(world, DEFECT_KEPT_BY_LEDGER)
+                         ? !ps->advanced && has_pushes_of(world, ps, shard)
+                         : snapshot && snapshot == ps->as_of;
+    if (!has) return false;
+    world->counters.kept++;
+    if (ps->advanced || node_of(world, *ps->store)->hash != node_of(world, shard->node)->hash)
+        blame(world, "%s keeps other values than those of its checkpoint", actor_name(ps));
+    return true;
 }
 
 /* Reads its part of the checkpoint, or learns what it will be brought. */
@@ -23,7 +50,10 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     struct description description;
     memcpy(&description, action->message.body, sizeof description);
     struct ps_config *config = &description.config;
-    const struct shard *shard = disk_shard(world, description.checkpoint, ps->index);
+    const int home = home_of(world, ps->index);
+    const struct shard *shard = disk_shard(world, description.checkpoint, home);
+    const bool has_all = has_these(world, ps, shard, description.snapshot);
+    if (!has_all) ps->as_of = 0;
     if (!ps->store) ps->store = &world_map(world)->node;
     *ps->store = NOTHING;
     ps->arrays = ps->advanced = 0;
@@ -36,13 +66,16 @@ static void set_up(struct world *world, struct actor *ps, const struct action_se
     config->block_floats = world->profile.has_variables[ps->index] ? PIECES * PIECE_FLOATS : 0;
     config->moved_floats = config->block_floats ? profile_moved_floats(&world->profile) : 0;
     config->windows = config->block_floats ? world->profile.windows : 0;
-    config->is_restored = shard && world->profile.sees_folder[ps->index];
+    config->is_restored = has_all || (shard && world->profile.sees_folder[ps->index]);
+    config->homes = world->profile.homes;
+    config->ps_count = world->profile.ps_count;
+    config->follows = home != ps->index;
     if (shard && !is_broken(world, DEFECT_LEDGER_LOST)) config->ledger = shard->ledger;
     if (!config->block_floats || config->is_restored) begin_store(world, ps, config);
     if (is_broken(world, DEFECT_RESTORED_OFF) && shard && ps->index == 0) config->step++;
     ps->config = *config;
     struct setup_result result = {.text = "", .config = *config};
-    if (config->is_restored && world->folder.at[description.checkpoint].is_bad) {
+    if (config->is_restored && !has_all && world->folder.at[description.checkpoint].is_bad) {
         result.result = ERR_INPUT;
         result.is_bad_checkpoint = true;
         result.text = "the checksum differs";
@@ -78,6 +111,7 @@ static void initialize(struct world *world, struct actor *ps,
         return;
     }
     ps->arrays++;
+    ps->as_of = 0;
     if (ps->arrays == world->profile.arrays_restored || ps->restored == NOTHING)
         begin_store(world, ps, &ps->config);
 }
@@ -85,7 +119,7 @@ static void initialize(struct world *world, struct actor *ps,
 void ps_forget(struct world *world, struct actor *ps)
 {
     ps->store = NULL;
-    ps->advanced = 0;
+    ps->as_of = ps->advanced = 0;
     ps->is_serving = false;
     memset(ps->windows, 0, sizeof ps->windows);
     memset(ps->is_folded, 0, sizeof ps->is_folded);
@@ -348,6 +382,7 @@ static void apply_now(struct world *world, struct actor *ps, const struct action
     for (int i = 0; i < action->worker_count; i++) ps->is_folded[action->workers[i]] = false;
     memset(ps->has_joined, 0, sizeof ps->has_joined);
     check_complete(world, ps);
+    replicas_check_same(world, ps);
 }
 
 /* ---- summed before the round is whole ---- */
@@ -402,7 +437,7 @@ static void show_change(struct world *world, const struct actor *ps, int first, 
         struct actor *worker = worker_at(world, w);
         const struct view *view = &worker->views[ps->index];
         if (worker->is_alive && view->values == ps->store)
-            worker_sees_change(worker, ps->index, first, count);
+            worker_sees_change(world, worker, ps->index, first, count);
     }
 }
 
@@ -455,7 +490,8 @@ void ps_dropped(struct world *world, struct actor *ps, int worker)
 
 static void apply(struct world *world, struct actor *ps, const struct action_apply *action)
 {
-    bool is_later = is_broken(world, DEFECT_APPLIED_LATER) && chance(world, 10);
+    const bool loses = is_broken(world, DEFECT_FOLLOWER_LOSES) && ps->config.follows;
+    bool is_later = (loses || is_broken(world, DEFECT_APPLIED_LATER)) && chance(world, 10);
     if (!is_later) apply_now(world, ps, action);
     if (!ps->config.is_sync && !world->blame[0]) refresh(world, ps, action->workers[0]);
 }
@@ -474,6 +510,7 @@ static void snapshot(struct world *world, struct actor *ps, const struct action_
                             &ps->outbox);
         return;
     }
+    if (!action->since) ps->as_of = action->tag;
     const int from = ps->snapshot.noted_node;
     ps->snapshot = (struct snapshot_write){
         .is_active = true,
@@ -484,7 +521,8 @@ static void snapshot(struct world *world, struct actor *ps, const struct action_
         .noted = action->tag,
         .shard = action->shard,
         .count = action->shards,
-        .node = nodes_begin(&world->nodes, *ps->store, ps->index, ps->config.generation),
+        .node = nodes_begin(&world->nodes, *ps->store, home_of(world, ps->index),
+                            ps->config.generation),
     };
     const bool forgets = action->since && is_broken(world, DEFECT_DELTA_OF_OLD);
     ps->snapshot.noted_node = forgets ? from : ps->snapshot.node;
@@ -526,8 +564,10 @@ void ps_written(struct world *world, struct actor *ps)
                                  .step = snapshot->step,
                                  .number = snapshot->shard,
                                  .count = snapshot->count};
-    file.shard = (struct shard){
-        .is_there = true, .ps = ps->index, .node = snapshot->node, .from = snapshot->from};
+    file.shard = (struct shard){.is_there = true,
+                                .home = home_of(world, ps->index),
+                                .node = snapshot->node,
+                                .from = snapshot->from};
     memcpy(file.shard.ledger, snapshot->ledger, sizeof file.shard.ledger);
     memcpy(file.shard.goes_without, snapshot->goes_without, sizeof file.shard.goes_without);
     file.shard.coverage = snapshot->coverage;
@@ -569,15 +609,18 @@ void ps_act(struct world *world, struct actor *ps, const struct action *action)
         refresh(world, ps, action->refresh.worker);
         break;
     case ACTION_APPLY:
+        ps->as_of = 0;
         apply(world, ps, &action->apply);
         break;
     case ACTION_FOLD:
+        ps->as_of = 0;
         fold(world, ps, &action->fold);
         break;
     case ACTION_UNFOLD:
         unfold(world, ps);
         break;
     case ACTION_ADVANCE:
+        ps->as_of = 0;
         advance(world, ps, &action->advance);
         break;
     case ACTION_TAKE_BACK:
@@ -717,10 +760,12 @@ void ps_watch_peers(struct world *world, struct actor *ps)
 {
     note_absent(world, ps);
     const int chief = ps_role_chief(ps->role);
-    const uint64_t since_us = ps->links[chief] ? ps->came_us[chief] : ps->started_us;
+    const uint64_t away_us = ps->met[chief] ? ps->lost_us[chief] : ps->started_us;
+    const uint64_t since_us = ps->links[chief] ? ps->came_us[chief] : away_us;
     const uint64_t grace_ms = ps->links[chief] ? START_GRACE_MS : 0; /* it waits for another ps */
     const uint64_t limit_us = (world->profile.limits.start_ms + grace_ms) * 1000;
-    if (ps_role_is_set_up(ps->role) || world->now_us - since_us < limit_us) return;
+    const bool is_passed_by = ps->links[chief] && ps_role_is_passed_by(ps->role);
+    if (ps_role_is_set_up(ps->role) || is_passed_by || world->now_us - since_us < limit_us) return;
     ps->role->ops->stop(ps->role, EXIT_TIMEOUT, "the chief did not set this ps up", &ps->outbox);
     actor_flush(world, ps);
 }

@@ -11,17 +11,17 @@
 /* Where a worker sees the store itself, that may change while it computes if the others go on
  * without it: nothing is wrong as long as what comes of it is not applied. A copy of its own
  * changes only when it is answered. */
-static bool is_coherent(struct world *world, const struct actor *worker, int ps,
+static bool is_coherent(struct world *world, const struct actor *worker, int home,
                         const struct action_compute *action)
 {
-    int seen = worker->seen[ps];
-    bool is_of_step = world->profile.config.takes_all || ps == 0;
-    bool is_good = seen != NOTHING && node_of(world, seen)->ps == ps &&
+    int seen = worker->seen[home];
+    bool is_of_step = world->profile.config.takes_all || home == 0;
+    bool is_good = seen != NOTHING && node_of(world, seen)->ps == home &&
                    node_of(world, seen)->generation == worker_role_generation(worker->role) &&
                    (!is_of_step || node_of(world, seen)->step == action->step);
     if (!is_good && !world->profile.config.takes_all)
         blame(world, "%s computes step %llu with values of ps/%d that are not of it",
-              actor_name(worker), (unsigned long long)action->step, ps);
+              actor_name(worker), (unsigned long long)action->step, home);
     return is_good;
 }
 
@@ -108,18 +108,21 @@ static void begin_step(struct world *world, struct actor *worker, const struct a
     };
     if (is_broken(world, DEFECT_BATCH_AGAIN) && worker->life > 1) worker->computed.batch = 0;
     worker->computed.data = data_of(world, worker, action->compute.batch);
-    for (int ps = 0; ps < world->profile.ps_count; ps++) {
+    replicas_turn_to(world, worker);
+    replicas_check_acknowledged(world, worker, action->compute.batch);
+    for (int home = 0; home < world->profile.homes; home++) {
+        const int ps = source_of(world, worker, home);
         struct view *view = &worker->views[ps];
         if (!world->profile.has_variables[ps]) continue;
         if (!view->values) {
             blame(world, "%s computes without values of ps/%d", actor_name(worker), ps);
             return;
         }
-        worker->seen[ps] = *view->values;
+        worker->seen[home] = *view->values;
         seen = mix(seen, *view->values == NOTHING ? 0 : node_of(world, *view->values)->hash);
         for (int i = 0; i < WINDOW_PIECES; i++) view->gradient[i].kind = CONTENT_WRITING;
         worker->computed.is_mixed |=
-            !is_coherent(world, worker, ps, &action->compute) || is_advanced(world, worker, ps);
+            !is_coherent(world, worker, home, &action->compute) || is_advanced(world, worker, ps);
     }
     const int starved_percent = world->profile.starved_percent;
     const bool is_ready = is_fed(world, worker, action->compute.batch);
@@ -181,10 +184,11 @@ void worker_part(struct world *world, struct actor *worker, int ps)
 }
 
 /* What it has used for the last time may change: nothing else before it has ended its step. */
-void worker_sees_change(struct actor *worker, int ps, int first, int count)
+void worker_sees_change(struct world *world, struct actor *worker, int ps, int first, int count)
 {
     const struct view *view = &worker->views[ps];
-    if (!actor_is_at(worker, ACTION_COMPUTE) || !view->gradient) return;
+    if (!actor_is_at(worker, ACTION_COMPUTE) || !view->gradient || !is_read(world, worker, ps))
+        return;
     for (int i = first; i < first + count; i++)
         worker->computed.is_torn |= view->gradient[i].kind == CONTENT_WRITING;
 }
@@ -193,15 +197,16 @@ static void end_step(struct world *world, struct actor *worker)
 {
     struct content gradient = worker->computed;
     gradient.kind = CONTENT_GRADIENT;
-    for (int ps = 0; ps < world->profile.ps_count; ps++) {
-        if (!world->profile.has_variables[ps]) continue;
-        int node = worker->seen[ps];
+    for (int home = 0; home < world->profile.homes; home++) {
+        if (!world->profile.has_variables[home]) continue;
+        int node = worker->seen[home], source = source_of(world, worker, home);
         bool is_deaf = !world->profile.hears_at_work; /* else the next values may come already */
-        gradient.is_torn |= is_deaf && *worker->views[ps].values != node;
+        gradient.is_torn |= is_deaf && *worker->views[source].values != node;
     }
     worker->computed = gradient;
-    for (int ps = 0; ps < world->profile.ps_count; ps++)
-        if (world->profile.has_variables[ps]) write_gradient(worker, ps);
+    for (int home = 0; home < world->profile.homes; home++)
+        if (world->profile.has_variables[home])
+            write_gradient(worker, source_of(world, worker, home));
     rows_name_next(world, worker);
     world->counters.computed++;
 }
@@ -215,6 +220,7 @@ static void check_reason(struct world *world, const struct actor *chief)
     uint64_t generation = ps_at(world, 0)->config.generation;
     for (int i = 0; i < world->profile.ps_count; i++) {
         const struct actor *ps = ps_at(world, i);
+        if (worker_role_is_without(chief->role, i)) return;
         const bool is_void = ps->role && ps_role_term(ps->role) > worker_role_term(chief->role);
         const bool is_heard = is_linked(world, i, chief->index);
         if (is_void || !is_heard || !ps->is_serving || ps->config.generation != generation) return;
@@ -248,6 +254,7 @@ static void choose(struct world *world, struct actor *chief, bool is_again)
         blame(world, "%s restores step %llu though step %llu was saved", actor_name(chief),
               (unsigned long long)chief->choice.step,
               (unsigned long long)world->folder.at[world->folder.newest].step);
+    replicas_check_choice(world, chief);
     TRACE(world, "%s begins generation %04llx at step %llu", actor_name(chief),
           (unsigned long long)chief->choice.generation & 0xffff,
           (unsigned long long)chief->choice.step);
@@ -260,6 +267,8 @@ static void describe(struct world *world, struct actor *chief, int ps)
     struct description description = {.config = world->profile.config,
                                       .checkpoint = chief->chosen,
                                       .term = worker_role_term(chief->role)};
+    if (chief->chosen != NOTHING && world->folder.at[chief->chosen].tag == chief->own_tag)
+        description.snapshot = chief->own_tag;
     description.config.generation = chief->choice.generation;
     description.config.step = chief->choice.step;
     description.config.arrays = chief->choice.arrays;
@@ -289,7 +298,7 @@ static void fill(struct world *world, struct actor *chief, int ps, int array)
         blame(world, "%s fills ps/%d, which shared no windows", actor_name(chief), ps);
         return;
     }
-    const struct shard *shard = disk_shard(world, chief->chosen, ps);
+    const struct shard *shard = disk_shard(world, chief->chosen, home_of(world, ps));
     for (int i = 0; i < PIECES; i++)
         chief->views[ps].gradient[i] = (struct content){
             .kind = CONTENT_ARRAY,
@@ -357,27 +366,9 @@ static void claim(struct world *world, struct actor *chief, const struct action_
 
 /* ---- what the runner calls ---- */
 
-void worker_act(struct world *world, struct actor *worker, const struct action *action)
+static void chief_acts(struct world *world, struct actor *worker, const struct action *action)
 {
     switch (action->type) {
-    case ACTION_COMPUTE:
-        begin_step(world, worker, action);
-        break;
-    case ACTION_PLAN:
-        worker->plan_first = action->plan.first;
-        worker->plan_count = action->plan.count;
-        memcpy(worker->plan, action->plan.ranges,
-               2 * (size_t)action->plan.count * sizeof *worker->plan);
-        rows_planned(world, worker);
-        break;
-    case ACTION_ADOPTED:
-        TRACE(world, "%s takes part from step %llu on", actor_name(worker),
-              (unsigned long long)action->adopted.step);
-        worker->adopted++;
-        break;
-    case ACTION_REMAKE:
-        network_remake(world, worker, action->remake.ps);
-        break;
     case ACTION_LEAD:
         lead(world, worker, &action->lead);
         break;
@@ -413,6 +404,7 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
         break;
     case ACTION_EVALUATE:
         world->concluded_us = world->now_us;
+        replicas_turn_to(world, worker);
         rows_evaluate(world, worker, action, 0);
         break;
     case ACTION_ABANDON:
@@ -424,6 +416,36 @@ void worker_act(struct world *world, struct actor *worker, const struct action *
     default:
         blame(world, "%s wants %s, which is not for a worker", actor_name(worker),
               action_name(action->type));
+    }
+}
+
+void worker_act(struct world *world, struct actor *worker, const struct action *action)
+{
+    switch (action->type) {
+    case ACTION_COMPUTE:
+        begin_step(world, worker, action);
+        break;
+    case ACTION_PLAN:
+        worker->plan_first = action->plan.first;
+        worker->plan_count = action->plan.count;
+        memcpy(worker->plan, action->plan.ranges,
+               2 * (size_t)action->plan.count * sizeof *worker->plan);
+        rows_planned(world, worker);
+        break;
+    case ACTION_ADOPTED:
+        TRACE(world, "%s takes part from step %llu on", actor_name(worker),
+              (unsigned long long)action->adopted.step);
+        worker->adopted++;
+        replicas_turn_to(world, worker);
+        break;
+    case ACTION_STAND_IN:
+        replicas_stand_in(world, worker, action->stand_in.gone);
+        break;
+    case ACTION_REMAKE:
+        network_remake(world, worker, action->remake.ps);
+        break;
+    default:
+        chief_acts(world, worker, action);
     }
 }
 
@@ -510,6 +532,9 @@ void worker_sends(struct world *world, struct actor *worker, int ps, struct parc
     bool has_window = world->profile.has_variables[ps];
     parcel->first = (int)(parcel->message.range.begin / PIECE_FLOATS);
     parcel->pieces = has_window ? (int)(range_count(parcel->message.range) / PIECE_FLOATS) : PIECES;
+    const bool is_over = !actor_is_at(worker, ACTION_COMPUTE); /* else a part brings its own */
+    if (has_window && type != MESSAGE_INIT && is_over)
+        replicas_copy_push(world, worker, ps, parcel->first, parcel->pieces);
     parcel->source = has_window ? worker->views[ps].gradient + parcel->first : NULL;
     parcel->content = has_window ? *parcel->source : worker->computed;
     if (type != MESSAGE_INIT) check_push(world, worker, ps, parcel);
@@ -524,6 +549,7 @@ void worker_is_shared(struct world *world, struct actor *worker, int ps,
     view->values = is_mapped ? parcel->values : &view->own->copy;
     view->gradient = is_mapped ? parcel->windows->gradient : view->own->gradient;
     view->back = is_mapped ? &parcel->windows->back : &view->own->back;
+    if (!is_read(world, worker, ps)) return;
     if (view->kept[0].kind != CONTENT_NONE) memcpy(view->gradient, view->kept, sizeof view->kept);
     view->kept[0].kind = CONTENT_NONE;
 }
@@ -532,7 +558,8 @@ void worker_is_shared(struct world *world, struct actor *worker, int ps,
 void worker_loses_windows(struct world *world, struct actor *worker, int ps)
 {
     struct view *view = &worker->views[ps];
-    if (view->gradient) memcpy(view->kept, view->gradient, sizeof view->kept);
+    if (view->gradient && is_read(world, worker, ps))
+        memcpy(view->kept, view->gradient, sizeof view->kept);
     if (is_broken(world, DEFECT_ROWS_NOT_KEPT)) view->kept[ROWS_AT].kind = CONTENT_NONE;
     memset(view->ahead, 0, sizeof view->ahead);
     view->rows_of = view->asked.came = 0;
@@ -569,7 +596,7 @@ static void take_ahead(struct world *world, struct actor *worker, int ps,
     if (!parcel->pieces) memset(view->ahead, 0, sizeof view->ahead); /* they are void */
     for (int i = parcel->first; i < parcel->first + parcel->pieces; i++)
         view->ahead[i] = parcel->ahead[i];
-    worker_sees_change(worker, ps, parcel->first, parcel->pieces);
+    worker_sees_change(world, worker, ps, parcel->first, parcel->pieces);
 }
 
 /* What does not come with the values must have come ahead of them, and be of them. */
@@ -607,7 +634,7 @@ bool worker_receives(struct world *world, struct actor *worker, int ps, struct p
     if (parcel->message.values.flags & VALUES_FINAL)
         world->final_generation[ps] = parcel->message.generation;
     struct view *view = &worker->views[ps];
-    if (!(parcel->message.values.flags & VALUES_HELD)) rows_hear_values(world, worker, view);
+    if (!(parcel->message.values.flags & VALUES_HELD)) rows_hear_values(world, worker, ps);
     bool travels = !range_is_empty(parcel->message.range) && !world->profile.shares_memory;
     if (!travels || !world->profile.has_variables[ps]) return true;
     check_ahead(world, worker, ps, parcel);
@@ -621,7 +648,7 @@ void worker_watch_peers(struct world *world, struct actor *worker)
 {
     const struct profile *p = &world->profile;
     for (int ps = 0; ps < p->ps_count && actor_is_running(worker); ps++) {
-        if (worker->links[ps]) continue;
+        if (worker->links[ps] || worker_role_is_without(worker->role, ps)) continue;
         uint64_t limit_ms = worker->met[ps] ? p->limits.restart_ms : p->limits.start_ms;
         if (world->now_us - worker->lost_us[ps] < limit_ms * 1000) continue;
         char why[ACTION_TEXT_MAX];

@@ -52,6 +52,7 @@ static struct role *open_worker(const struct world *world, const struct actor *a
     const struct worker_options options = {
         .task = actor->index,
         .ps_count = p->ps_count,
+        .homes = p->homes,
         .workers = p->workers,
         .membership = {0, {p->ps_count, p->workers}},
         .incarnation = actor->incarnation,

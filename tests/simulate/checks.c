@@ -44,12 +44,12 @@ static void check_ledger(struct world *world, const struct shard *first, const s
         blame(world,
               "the shard of ps/%d lacks push %llu of worker/%d, and its ledger says that it is not "
               "to come",
-              shard->ps, (unsigned long long)owed, worker);
+              shard->home, (unsigned long long)owed, worker);
     if (ledger->taken != node->sequences[worker] || ledger->received < ledger->taken)
         blame(world,
               "the shard of ps/%d has push %llu of worker/%d, and its ledger says %llu taken of "
               "%llu received",
-              shard->ps, (unsigned long long)node->sequences[worker], worker,
+              shard->home, (unsigned long long)node->sequences[worker], worker,
               (unsigned long long)ledger->taken, (unsigned long long)ledger->received);
 }
 
@@ -151,14 +151,15 @@ static void check_shards(struct world *world, const struct shard *first, const s
 {
     const struct node *a = node_of(world, first->node), *b = node_of(world, shard->node);
     if (a->generation != b->generation)
-        blame(world, "the shards of ps/%d and ps/%d are of two generations", first->ps, shard->ps);
+        blame(world, "the shards of ps/%d and ps/%d are of two generations", first->home,
+              shard->home);
     bool all_same = true;
     for (int w = 0; w < world->profile.workers; w++) {
         if (a->sets[w] == b->sets[w]) continue;
         all_same = false;
         if (!worker_may_differ(world, w))
             blame(world, "of worker/%d, the shard of ps/%d has push %llu and that of ps/%d %llu", w,
-                  first->ps, (unsigned long long)a->sequences[w], shard->ps,
+                  first->home, (unsigned long long)a->sequences[w], shard->home,
                   (unsigned long long)b->sequences[w]);
     }
     if (all_same && (a->step != step || b->step != step))
@@ -168,7 +169,7 @@ static void check_shards(struct world *world, const struct shard *first, const s
 
 static void check_step(struct world *world, const struct shard *shard, uint64_t wanted)
 {
-    const struct actor *ps = ps_at(world, shard->ps);
+    const struct actor *ps = ps_at(world, shard->home);
     uint64_t step = node_of(world, shard->node)->step, apart = (uint64_t)steps_apart(world, ps);
     if (step > wanted + apart || step + apart < wanted)
         blame(world, "%s made its snapshot of step %llu at step %llu", actor_name(ps),
@@ -177,21 +178,21 @@ static void check_step(struct world *world, const struct shard *shard, uint64_t 
 
 void check_publish(struct world *world, const struct checkpoint *checkpoint)
 {
-    bool is_there[PS_MAX] = {false};
+    bool is_there[HOMES_MAX] = {false};
     for (int i = 0; i < checkpoint->count; i++) {
         const struct shard *shard = &checkpoint->shards[i];
-        if (!shard->is_there || shard->node == NOTHING || is_there[shard->ps]) {
+        if (!shard->is_there || shard->node == NOTHING || is_there[shard->home]) {
             blame(world, "a checkpoint without its shard %d is published", i);
             return;
         }
-        is_there[shard->ps] = true;
+        is_there[shard->home] = true;
         check_step(world, shard, checkpoint->step);
-        if (shard->ps == 0) check_coverage(world, shard);
+        if (shard->home == 0) check_coverage(world, shard);
         check_shards(world, &checkpoint->shards[0], shard, checkpoint->step);
         for (int w = 0; w < world->profile.workers; w++)
             check_ledger(world, &checkpoint->shards[0], shard, w);
     }
-    for (int ps = 0; ps < world->profile.ps_count; ps++)
+    for (int ps = 0; ps < world->profile.homes; ps++)
         if (!is_there[ps] && (world->profile.has_variables[ps] || ps == 0))
             blame(world, "a checkpoint without ps/%d is published", ps);
 }
@@ -224,10 +225,24 @@ static bool is_concluding(const struct actor *actor)
     return actor_is_at(actor, ACTION_PUBLISH) || actor_is_at(actor, ACTION_EVALUATE);
 }
 
+static bool is_worth_another_try(int code)
+{
+    return code >= EXIT_LOST_PEER;
+}
+
+/* A ps that the job is done without: a signal, or who did not come to set it up. */
+static bool ends_alone(const struct world *world, const struct actor *actor)
+{
+    const int code = actor->code;
+    const bool has_reason =
+        is_worth_another_try(code) || (actor->asked_us && code == EXIT_TERMINATED);
+    return actor->job == JOB_PS && replicas_have(world->was_without, actor->index) && has_reason;
+}
+
 /* Whoever cannot hear of the verdict over links that are there need not have it. */
 void check_first_end(struct world *world, const struct actor *actor)
 {
-    if (world->first_ended != NOTHING) return;
+    if (world->first_ended != NOTHING || ends_alone(world, actor)) return;
     world->first_ended = actor->number;
     bool hears[ACTORS_MAX] = {false};
     hears[actor->number] = true;
@@ -277,11 +292,6 @@ void check_refusal(struct world *world, int worker)
     if (others >= (p->config.min_workers > 1 ? p->config.min_workers : 1) &&
         (can_lead || !is_chief))
         blame(world, "worker/%d may not leave, though %d others are here", worker, others);
-}
-
-static bool is_worth_another_try(int code)
-{
-    return code >= EXIT_LOST_PEER;
 }
 
 static bool may_end_with(const struct world *world, int code)
@@ -343,6 +353,7 @@ static void check_verdicts(struct world *world)
         const struct actor *actor = &world->actors[i];
         if (!actor->has_ended || actor->code == first->code || has_departed(actor)) continue;
         bool is_fine_alone = is_worth_another_try(actor->code) || may_end_with(world, actor->code);
+        if (ends_alone(world, actor)) continue;
         bool has_own_reason = world->counters.moved || actor->is_severed ||
                               is_crossing(world, actor) || has_ended_alone(first) ||
                               world->profile.story == STORY_HARSH;
@@ -358,7 +369,7 @@ static const struct node *final_state(struct world *world, int ps)
 {
     const struct actor *actor = ps_at(world, ps);
     if (!actor->is_alive || !actor->has_ended) return NULL; /* killed after the verdict */
-    if (!actor->store || *actor->store == NOTHING) return NULL;
+    if (!actor->store || *actor->store == NOTHING || is_done_without(world, ps)) return NULL;
     return node_of(world, *actor->store);
 }
 
@@ -383,7 +394,7 @@ static void check_states(struct world *world)
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         const struct node *node = final_state(world, ps);
         if (!world->profile.has_variables[ps] && ps != 0) continue;
-        if (!first || !ps_at(world, ps)->is_alive) continue;
+        if (!first || !ps_at(world, ps)->is_alive || is_done_without(world, ps)) continue;
         bool gave_all = world->final_generation[ps] == world->final_generation[0];
         if (!node && gave_all && ps_at(world, ps)->life > 1)
             continue; /* killed when all was done */
@@ -409,9 +420,11 @@ static void check_states(struct world *world)
     }
 }
 
-/* Gradients are of the values of all ps. */
+/* Gradients are of the values of all ps, be they done without since. */
 static bool lacks_somebody(struct world *world)
 {
+    for (int w = 0; w < world->profile.workers && world->was_without; w++)
+        if (world->was_left_out[w]) return true;
     for (int ps = 0; ps < world->profile.ps_count; ps++) {
         const struct node *node = final_state(world, ps);
         const bool counts = world->profile.has_variables[ps] || ps == 0; /* says the step of all */
@@ -427,14 +440,14 @@ static void check_bits(struct world *world)
     const struct node *first = final_state(world, 0);
     if (!profile->config.takes_all || world->was_recomputed || !first) return;
     if (lacks_somebody(world)) return;
-    const struct undisturbed undisturbed = {profile->ps_count, profile->workers,
+    const struct undisturbed undisturbed = {profile->homes, profile->workers,
                                             profile->has_variables, first->step};
-    uint64_t hashes[PS_MAX];
+    uint64_t hashes[HOMES_MAX];
     undisturbed_hashes(&undisturbed, hashes);
     for (int ps = 0; ps < profile->ps_count; ps++) {
         const struct node *node = final_state(world, ps);
         if (!profile->has_variables[ps] || !node) continue;
-        if (node->hash != hashes[ps])
+        if (node->hash != hashes[home_of(world, ps)])
             blame(world, "ps/%d does not end with the bits of the undisturbed run", ps);
     }
 }
@@ -473,7 +486,7 @@ static void check_last_shards(struct world *world)
         const struct shard *shard = &last->shards[i];
         const struct node *a = node_of(world, first->node), *b = node_of(world, shard->node);
         for (int w = 0; w < world->profile.workers; w++) {
-            const bool is_in_time = was_in_time(world, 0, w) && was_in_time(world, shard->ps, w);
+            const bool is_in_time = was_in_time(world, 0, w) && was_in_time(world, shard->home, w);
             const bool is_told =
                 world->torn_tag != last->tag || world->torn[w].lacking || world->torn[w].more;
             if (a->sets[w] != b->sets[w] && !world->profile.config.is_sync && !is_told)
@@ -482,7 +495,7 @@ static void check_last_shards(struct world *world)
                 blame(world,
                       "of worker/%d the last checkpoint has push %llu at ps/0, %llu at ps/%d", w,
                       (unsigned long long)a->sequences[w], (unsigned long long)b->sequences[w],
-                      shard->ps);
+                      shard->home);
         }
     }
 }
@@ -510,7 +523,7 @@ void check_resize(struct world *world, const struct actor *chief)
                                     (world->profile.config.is_sync && worker_may_differ(world, w));
             const uint64_t has = node_of(world, shard->node)->sets[w];
             if (!may_differ && has != node_of(world, first->node)->sets[w])
-                blame(world, "all move, and ps/%d has not of worker/%d what ps/0 has", shard->ps,
+                blame(world, "all move, and ps/%d has not of worker/%d what ps/0 has", shard->home,
                       w);
         }
     }

@@ -47,6 +47,9 @@ static const char *const names[DEFECTS] = {
     [DEFECT_FENCE_OPEN] = "fence_open",
     [DEFECT_SUM_LOST] = "sum_lost",
     [DEFECT_RESUME_MISSED] = "resume_missed",
+    [DEFECT_KEPT_BY_LEDGER] = "kept_by_ledger",
+    [DEFECT_COPY_OLD] = "copy_old",
+    [DEFECT_FOLLOWER_LOSES] = "follower_loses",
 };
 
 const char *defect_name(enum defect defect)

@@ -39,13 +39,16 @@ enum defect {
     DEFECT_ROWS_ANSWER_OLD,   /* the answer to an old request is taken for that to the new one */
     DEFECT_ROWS_IDS_OLD,      /* a gradient is applied to the rows of an older one */
     DEFECT_ROWS_STAY,         /* rows that came once are taken for those of later values */
-    DEFECT_ROWS_PLANNED,  /* rows of a batch are taken for those of the one planned in its place */
-    DEFECT_COVERAGE_LOST, /* a checkpoint is restored without the count of rows */
-    DEFECT_QUEUE_LOST,    /* and without the batches that are open */
-    DEFECT_FED_AGAIN,     /* a chief that is back feeds from the first batch on */
-    DEFECT_FENCE_OPEN,    /* a chief publishes though another one has come to lead */
-    DEFECT_SUM_LOST,      /* a gradient's window is another's before it is in the sum */
-    DEFECT_RESUME_MISSED, /* now and then ps/0 does not hear that a snapshot is over */
+    DEFECT_ROWS_PLANNED,   /* rows of a batch are taken for those of the one planned in its place */
+    DEFECT_COVERAGE_LOST,  /* a checkpoint is restored without the count of rows */
+    DEFECT_QUEUE_LOST,     /* and without the batches that are open */
+    DEFECT_FED_AGAIN,      /* a chief that is back feeds from the first batch on */
+    DEFECT_FENCE_OPEN,     /* a chief publishes though another one has come to lead */
+    DEFECT_SUM_LOST,       /* a gradient's window is another's before it is in the sum */
+    DEFECT_RESUME_MISSED,  /* now and then ps/0 does not hear that a snapshot is over */
+    DEFECT_KEPT_BY_LEDGER, /* a ps with the pushes of a checkpoint does not read that again */
+    DEFECT_COPY_OLD,       /* what is pushed to a follower is not copied into its window */
+    DEFECT_FOLLOWER_LOSES, /* a follower answers a push, and does not apply it */
     DEFECTS
 };
 

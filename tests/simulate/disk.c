@@ -35,8 +35,7 @@ static struct checkpoint *make_folder(struct world *world, const struct checkpoi
     if (found) return found;
     if (!folder->at) folder->at = calloc(CHECKPOINTS_MAX, sizeof *folder->at);
     assert(folder->at);
-    if (folder->count == CHECKPOINTS_MAX || like->count < 1 ||
-        like->count > world->profile.ps_count) {
+    if (folder->count == CHECKPOINTS_MAX || like->count < 1 || like->count > world->profile.homes) {
         blame(world, "checkpoint %d with %d shards", folder->count, like->count);
         return NULL;
     }
@@ -108,9 +107,9 @@ static void note_nodes(struct world *world, const struct checkpoint *checkpoint)
 {
     for (int i = 0; i < checkpoint->count; i++) {
         const struct shard *shard = &checkpoint->shards[i];
-        int *last = &world->folder.published[shard->ps];
+        int *last = &world->folder.published[shard->home];
         if (checkpoint->is_delta && shard->is_there && shard->from != *last)
-            blame(world, "the delta of ps/%d is not of what was published before it", shard->ps);
+            blame(world, "the delta of ps/%d is not of what was published before it", shard->home);
         *last = shard->node;
     }
 }
@@ -125,6 +124,7 @@ err disk_publish(struct world *world, struct actor *chief, const struct action_p
     checkpoint->is_published = true;
     checkpoint->is_delta = action->since != 0;
     if (!action->since) world->folder.newest = (int)(checkpoint - world->folder.at);
+    if (!action->since) chief->own_tag = action->tag;
     *(action->since ? &world->counters.deltas : &world->counters.published) += 1;
     note_nodes(world, checkpoint);
     TRACE(world, "the checkpoint of step %llu is published", (unsigned long long)checkpoint->step);
@@ -163,11 +163,11 @@ int disk_oldest(const struct world *world)
     return NOTHING;
 }
 
-const struct shard *disk_shard(const struct world *world, int checkpoint, int ps)
+const struct shard *disk_shard(const struct world *world, int checkpoint, int home)
 {
     if (checkpoint == NOTHING) return NULL;
     const struct checkpoint *c = &world->folder.at[checkpoint];
     for (int i = 0; i < c->count; i++)
-        if (c->shards[i].is_there && c->shards[i].ps == ps) return &c->shards[i];
+        if (c->shards[i].is_there && c->shards[i].home == home) return &c->shards[i];
     return NULL;
 }

@@ -93,12 +93,12 @@ uint64_t gradient_hash(int worker, uint64_t batch, uint64_t seen)
     return mix(mix((uint64_t)worker, batch), seen);
 }
 
-void undisturbed_hashes(const struct undisturbed *u, uint64_t ret_hashes[PS_MAX])
+void undisturbed_hashes(const struct undisturbed *u, uint64_t ret_hashes[HOMES_MAX])
 {
-    for (int i = 0; i < u->ps_count; i++) ret_hashes[i] = initial_hash(i);
+    for (int i = 0; i < u->homes; i++) ret_hashes[i] = initial_hash(i);
     for (uint64_t step = 0; step < u->steps; step++) {
         uint64_t seen = 0;
-        for (int i = 0; i < u->ps_count; i++)
+        for (int i = 0; i < u->homes; i++)
             if (u->has_variables[i]) seen = mix(seen, ret_hashes[i]);
         struct content contents[WORKERS_MAX];
         const struct content *gradients[WORKERS_MAX];
@@ -107,7 +107,7 @@ void undisturbed_hashes(const struct undisturbed *u, uint64_t ret_hashes[PS_MAX]
             gradients[w] = &contents[w];
         }
         const struct update update = {gradients, u->workers, u->workers, false};
-        for (int i = 0; i < u->ps_count; i++)
+        for (int i = 0; i < u->homes; i++)
             ret_hashes[i] = updated_hash(ret_hashes[i], step, &update);
     }
 }

@@ -11,7 +11,8 @@
 #include <stdint.h>
 
 enum {
-    PS_MAX = 4,
+    HOMES_MAX = 4,
+    PS_MAX = 5, /* three homes and two that follow them (core/base/replicas.h) */
     WORKERS_MAX = 7,
     PIECES = 4,             /* of a block, which come and go one by one */
     PIECE_FLOATS = 4 << 10, /* a part of it, as the roles cut it */
@@ -22,7 +23,7 @@ enum {
 
 struct node {
     int parent; /* index of a node; NOTHING: these are initial values */
-    int ps;
+    int ps;     /* whose part it is: the home of who has it */
     uint64_t generation, step, hash;
     int updates; /* in the whole lineage */
     /* of each worker, in the whole lineage: the number of its last push that was applied, and a
@@ -93,13 +94,13 @@ int nodes_leave_out(struct nodes *, int parent, uint64_t step); /* the rounds un
 uint64_t gradient_hash(int worker, uint64_t batch, uint64_t seen);
 uint64_t mix(uint64_t a, uint64_t b);
 
-/* Of a run where every round has all workers and nothing goes wrong: the hash of each ps that has
+/* Of a run where every round has all workers and nothing goes wrong: the hash of each home that has
  * variables after `steps` rounds. */
 struct undisturbed {
-    int ps_count, workers;
-    const bool *has_variables; /* [ps_count] */
+    int homes, workers;
+    const bool *has_variables; /* [homes] */
     uint64_t steps;
 };
-void undisturbed_hashes(const struct undisturbed *, uint64_t ret_hashes[PS_MAX]);
+void undisturbed_hashes(const struct undisturbed *, uint64_t ret_hashes[HOMES_MAX]);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/random.h"
+#include "core/base/replicas.h"
 
 enum {
     DRAWN_WORKERS_MAX = 6,
@@ -64,7 +65,7 @@ static void draw_story(struct dice *dice)
 static void draw_cluster(struct dice *dice)
 {
     struct profile *p = dice->profile;
-    p->ps_count = (int)between(dice, 1, PS_MAX);
+    p->homes = p->ps_count = (int)between(dice, 1, HOMES_MAX);
     p->workers = (int)between(dice, 1, DRAWN_WORKERS_MAX);
     int empty = below(dice, 3) ? NOTHING : (int)below(dice, (uint64_t)p->ps_count);
     for (int i = 0; i < p->ps_count; i++) p->has_variables[i] = i != empty || p->ps_count == 1;
@@ -490,6 +491,35 @@ static void draw_frozen(struct dice *dice)
     if (below(dice, 3) == 0) p->frozen = (int)between(dice, 1, PIECES - 1);
 }
 
+/* In some each ps but ps/0 is one of two. One of them, or one after the other, is lost for longer
+ * than it is waited for, or comes back before. */
+static void draw_replicas(struct dice *dice)
+{
+    struct profile *p = dice->profile;
+    enum { LOSSES_MAX = 3, SAVES_MAX = 8, MOST_HOMES = (PS_MAX + 1) / 2 };
+    static const enum fault_kind kinds[] = {FAULT_KILL, FAULT_KILL, FAULT_KILL, FAULT_UNPLUG,
+                                            FAULT_FREEZE};
+    const uint64_t most_us = p->config.worker_timeout_ms * MS / 2; /* else it evicts all workers */
+    if (p->homes == 1 || below(dice, 3)) return;
+    if (p->homes > MOST_HOMES) p->homes = MOST_HOMES;
+    p->ps_count = replicas_all(p->homes, true);
+    for (int ps = p->homes; ps < p->ps_count; ps++) {
+        p->has_variables[ps] = p->has_variables[replicas_home(p->homes, ps)];
+        p->sees_folder[ps] = p->sees_folder[0];
+    }
+    p->limits.ps_ms = between(dice, 50, below(dice, 2) ? 300 : 1500);
+    if (p->story == STORY_CALM) return;
+    for (uint64_t i = between(dice, 1, LOSSES_MAX); i > 0; i--) {
+        const int ps = (int)between(dice, 1, (uint64_t)p->ps_count - 1);
+        struct fault *fault = add_fault(dice, kinds[below(dice, sizeof kinds / sizeof *kinds)], ps);
+        fault->deliveries /= 2; /* so that it may be back before the end */
+        fault->duration_us = between(dice, MS, below(dice, 2) ? 20 * MS : 2 * p->limits.ps_ms * MS);
+        if (fault->kind != FAULT_KILL && fault->duration_us > most_us) fault->duration_us = most_us;
+        if (p->saves && below(dice, 3) == 0) fault->saves = (int)between(dice, 1, SAVES_MAX);
+        fault->after_us = below(dice, p->write_us);
+    }
+}
+
 int64_t profile_moved_floats(const struct profile *p)
 {
     return (PIECES - p->frozen) * PIECE_FLOATS;
@@ -528,6 +558,7 @@ void profile_draw(uint64_t seed, struct profile *ret)
         {"standstill", draw_standstill}, {"moves", draw_resizes},
         {"leaving", draw_leaving},       {"windows", draw_windows},
         {"deltas", draw_deltas},         {"frozen", draw_frozen},
+        {"replicas", draw_replicas},
     };
     *ret = (struct profile){0};
     for (size_t i = 0; i < sizeof draws / sizeof *draws; i++) {
@@ -547,8 +578,9 @@ void profile_describe(const struct profile *p, char *ret_text, size_t size)
     int empty = 0;
     for (int i = 0; i < p->ps_count; i++) empty += !p->has_variables[i];
     snprintf(ret_text, size,
-             "%s: %d ps (%d empty), %d workers, %d windows, %s, %llu steps, %s, %s, %d faults",
-             story_name(p->story), p->ps_count, empty, p->workers,
+             "%s: %d ps (%d empty, %d followers), %d workers, %d windows, %s, %llu steps, %s, %s, "
+             "%d faults",
+             story_name(p->story), p->ps_count, empty, p->ps_count - p->homes, p->workers,
              p->windows ? p->windows : p->workers, mode, (unsigned long long)c->last_step,
              !p->saves           ? "saves nothing"
              : p->sees_folder[0] ? "one folder"

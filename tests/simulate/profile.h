@@ -5,7 +5,7 @@
 #include "core/cluster/role/ps_role.h"
 #include "tests/simulate/model.h"
 
-enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 26, REPLICAS_EACH_MAX = 3 };
+enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 32, REPLICAS_EACH_MAX = 3 };
 
 /* What the run is about, and so how it must end. */
 enum story {
@@ -52,6 +52,7 @@ struct fault {
 struct profile {
     enum story story;
     int ps_count, workers;
+    int homes; /* of the ps, those that follow nobody; 0: all */
     bool has_variables[PS_MAX];
     uint32_t gradients_per_push[WORKERS_MAX];
     bool drops_gradients, saves, shares_memory;

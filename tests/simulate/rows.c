@@ -168,7 +168,8 @@ static void send_front(struct world *world, struct actor *worker, int ps, struct
 void rows_before_push(struct world *world, struct actor *worker, int ps, const struct message *push)
 {
     if (push->type != MESSAGE_PUSH || !has_rows(world, ps)) return;
-    const struct view *view = &worker->views[ps];
+    replicas_copy_push(world, worker, ps, ROWS_AT, 1);
+    struct view *view = &worker->views[ps];
     const uint32_t flags = (view->gradient[ROWS_AT].wanted ? ROWS_AND_NEXT : 0) |
                            (view->was_brought ? ROWS_BROUGHT : 0);
     send_front(world, worker, ps, (struct message_rows){flags, .push = push->push.push},
@@ -185,8 +186,8 @@ void rows_name_next(struct world *world, struct actor *worker)
     worker->named = next;
     worker->named_number = number;
     worker->is_revoked = false;
-    for (int ps = 0; ps < world->profile.ps_count; ps++) {
-        struct view *view = &worker->views[ps];
+    for (int home = 0; home < world->profile.homes; home++) {
+        struct view *view = &worker->views[source_of(world, worker, home)];
         struct content *window = view->gradient ? view->gradient : view->kept;
         window[ROWS_AT].wanted = next;
         view->was_brought = view->rows_of == worker->computed.batch + 1;
@@ -207,8 +208,9 @@ void rows_planned(struct world *world, struct actor *worker)
 
 bool rows_have_come(const struct world *world, const struct actor *worker, uint64_t came)
 {
-    for (int ps = 0; ps < world->profile.ps_count; ps++)
-        if (has_rows(world, ps) && worker->views[ps].rows_of != came) return false;
+    for (int home = 0; home < world->profile.homes; home++)
+        if (has_rows(world, home) && worker->views[source_of(world, worker, home)].rows_of != came)
+            return false;
     return true;
 }
 
@@ -243,14 +245,14 @@ void rows_ask_all(struct world *world, struct actor *worker, const struct action
     world->counters.asked++;
     worker->wanted = wanted;
     actor_work(world, worker, work, is_brief ? 1 + delay_us : ASK_US + 8 * delay_us);
-    for (int ps = 0; ps < world->profile.ps_count && can_ask; ps++)
-        can_ask = !has_rows(world, ps) || ask(world, worker, ps);
+    for (int home = 0; home < world->profile.homes && can_ask; home++)
+        can_ask = !has_rows(world, home) || ask(world, worker, source_of(world, worker, home));
     if (!can_ask) give_up(world, worker, work->type);
 }
 
 static void check_age(struct world *world, struct actor *worker, int ps, const struct node *rows)
 {
-    const struct node *dense = node_of(world, worker->seen[ps]);
+    const struct node *dense = node_of(world, worker->seen[home_of(world, ps)]);
     if (rows->hash == dense->hash) return;
     /* others have gone on, and not by what was late alone: nothing must come of the step */
     if (world->profile.config.is_sync && rows->step != dense->step)
@@ -271,7 +273,7 @@ static void check(struct world *world, struct actor *worker, int ps)
         return;
     }
     const struct node *node = node_of(world, back->node);
-    if (node->ps != ps || node->generation != worker_role_generation(worker->role))
+    if (node->ps != home_of(world, ps) || node->generation != worker_role_generation(worker->role))
         blame(world, "%s takes rows of generation %04llx from ps/%d", actor_name(worker),
               (unsigned long long)node->generation & 0xffff, ps);
     else if (worker->wanted < EVALUATED_FROM)
@@ -281,18 +283,19 @@ static void check(struct world *world, struct actor *worker, int ps)
 void rows_take(struct world *world, struct actor *worker, uint64_t wanted)
 {
     worker->wanted = wanted;
-    for (int ps = 0; ps < world->profile.ps_count && !world->blame[0]; ps++)
-        if (has_rows(world, ps)) check(world, worker, ps);
+    for (int home = 0; home < world->profile.homes && !world->blame[0]; home++)
+        if (has_rows(world, home)) check(world, worker, source_of(world, worker, home));
     worker->wanted = 0;
 }
 
 static bool all_answered(const struct world *world, const struct actor *worker, bool *ret_refused)
 {
     *ret_refused = false;
-    for (int ps = 0; ps < world->profile.ps_count; ps++) {
-        if (!has_rows(world, ps)) continue;
-        if (!worker->views[ps].asked.is_answered) return false;
-        *ret_refused |= worker->views[ps].asked.is_refused;
+    for (int home = 0; home < world->profile.homes; home++) {
+        const struct rows_asked *asked = &worker->views[source_of(world, worker, home)].asked;
+        if (!has_rows(world, home)) continue;
+        if (!asked->is_answered) return false;
+        *ret_refused |= asked->is_refused;
     }
     return true;
 }
@@ -327,12 +330,14 @@ void rows_heard_by_worker(struct world *world, struct actor *worker, int ps,
     }
     if (is_broken(world, DEFECT_ROWS_ANSWER_OLD) && m.rows.flags == ROWS_ASKED)
         m.rows.request_id = view->asked.number;
-    rows_arrived(&view->asked, &m, true);
+    if (is_read(world, worker, ps)) rows_arrived(&view->asked, &m, true);
     go_on(world, worker);
 }
 
-void rows_hear_values(struct world *world, const struct actor *worker, struct view *view)
+void rows_hear_values(struct world *world, struct actor *worker, int ps)
 {
+    struct view *view = &worker->views[ps];
+    if (!is_read(world, worker, ps)) return;
     uint64_t came = rows_with_values(&view->asked);
     if (worker->is_revoked) came = 0;
     if (came || !is_broken(world, DEFECT_ROWS_STAY)) view->rows_of = came;
@@ -362,14 +367,16 @@ void rows_evaluate_later(struct world *world, struct actor *worker, const struct
 
 static bool has_all_windows(const struct world *world, const struct actor *worker)
 {
-    for (int ps = 0; ps < world->profile.ps_count; ps++)
-        if (has_rows(world, ps) && !worker->views[ps].gradient) return false;
+    for (int home = 0; home < world->profile.homes; home++)
+        if (has_rows(world, home) && !worker->views[source_of(world, worker, home)].gradient)
+            return false;
     return true;
 }
 
 void rows_evaluate_again(struct world *world, struct actor *worker)
 {
     if (!worker_role_is_evaluating(worker->role)) return;
+    replicas_turn_to(world, worker);
     if (has_all_windows(world, worker))
         rows_evaluate(world, worker, &worker->evaluates, 0);
     else

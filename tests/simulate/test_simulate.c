@@ -79,6 +79,8 @@ static void seeds_try_every_story_and_every_fault(void **state)
         sum.folded += world.counters.folded > 0;
         sum.moved += world.counters.moved > 0;
         sum.deltas += world.counters.deltas;
+        sum.stood_in += world.counters.stood_in > 0;
+        sum.kept += world.counters.kept > 0;
     }
     for (int story = 0; story < STORIES; story++) assert_true(stories[story] > 0);
     assert_true(sum.kills > SEEDS / 3);
@@ -89,6 +91,8 @@ static void seeds_try_every_story_and_every_fault(void **state)
     assert_true(sum.unfed > 0); /* few: in sync nobody computes without the chief */
     assert_true(sum.moved > SEEDS / 50);
     assert_true(sum.deltas > SEEDS / 10);
+    assert_true(sum.stood_in > SEEDS / 20);
+    assert_true(sum.kept > SEEDS / 100);
     assert_true(sum.named > SEEDS / 2);
     assert_true(sum.asked > SEEDS / 2);
     assert_true(sum.revoked > 0);
@@ -129,14 +133,14 @@ static void every_defect_is_found(void **state)
 
 static void the_hash_of_a_run_is_of_what_was_applied(void **state)
 {
-    const bool has_variables[PS_MAX] = {true, false, true};
+    const bool has_variables[HOMES_MAX] = {true, false, true};
     struct undisturbed u = {3, 2, has_variables, 4};
-    uint64_t first[PS_MAX], again[PS_MAX], longer[PS_MAX];
+    uint64_t first[HOMES_MAX], again[HOMES_MAX], longer[HOMES_MAX];
     undisturbed_hashes(&u, first);
     undisturbed_hashes(&u, again);
     u.steps++;
     undisturbed_hashes(&u, longer);
-    for (int ps = 0; ps < u.ps_count; ps++) {
+    for (int ps = 0; ps < u.homes; ps++) {
         assert_int_equal(first[ps], again[ps]);
         assert_int_not_equal(first[ps], longer[ps]);
     }

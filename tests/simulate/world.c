@@ -248,6 +248,7 @@ void world_check_roles(struct world *world)
             actor->job == JOB_PS ? ps_role_check(actor->role) : worker_role_check(actor->role);
         if (wrong) blame(world, "%s: %s", actor_name(actor), wrong);
     }
+    replicas_note(world);
 }
 
 void world_happen(struct world *world, const struct event *event)
@@ -283,6 +284,7 @@ void world_open(struct world *world, const struct run_options *options,
         .folder.newest = NOTHING,
         .first_ended = NOTHING,
     };
+    if (!profile->homes) world->profile.homes = profile->ps_count;
     for (int i = 0; i < ACTORS_MAX; i++) {
         struct actor *actor = &world->actors[i];
         actor->job = i < PS_MAX ? JOB_PS : JOB_WORKER;

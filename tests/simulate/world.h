@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "core/base/replicas.h"
 #include "core/cluster/role/batch_queue.h"
 #include "core/cluster/role/row_exchange.h"
 #include "core/cluster/role/worker_role.h"
@@ -37,6 +38,7 @@ struct description { /* body of the chief's SETUP */
     uint64_t term;
     struct ps_config config; /* the ps adds what it finds on its disk, or will be brought */
     int checkpoint;          /* NOTHING: initial values */
+    uint64_t snapshot;       /* tag of those that it was made of; 0: not known */
 };
 
 /* ---- events ---- */
@@ -191,6 +193,7 @@ struct actor {
     struct ps_config config;
     unsigned char setup[BODY_MAX]; /* body of the SETUP that it works on */
     int *store;                    /* node of its values; NOTHING while they are not complete */
+    uint64_t as_of; /* tag of the snapshot that the store is still that of; 0: none */
     struct windows *windows[WORKERS_MAX];
     struct rows_told told[WORKERS_MAX];
     struct rows_ids ids[WORKERS_MAX];
@@ -206,10 +209,11 @@ struct actor {
     struct link *attempts[PS_MAX];
     int tries[PS_MAX];
     struct view views[PS_MAX];
-    int seen[PS_MAX];             /* nodes, while it computes */
-    struct content computed;      /* its last gradient */
-    bool is_starved;              /* what its step begins from does not all come */
-    uint64_t wanted;              /* 1 + the batch whose rows it waits for; 0: none */
+    uint64_t stood_in_for, stands_in_next; /* ps whose followers it reads, and from the next step */
+    int seen[HOMES_MAX];                   /* nodes, while it computes */
+    struct content computed;               /* its last gradient */
+    bool is_starved;                       /* what its step begins from does not all come */
+    uint64_t wanted;                       /* 1 + the batch whose rows it waits for; 0: none */
     uint64_t named, named_number; /* likewise with its last push, for the push of this number */
     bool is_revoked;              /* that one is another now */
     struct action evaluates;      /* of the chief, once more */
@@ -225,6 +229,7 @@ struct actor {
     bool opens_folder;                    /* of checkpoints: it leads, and that is not open yet */
     uint64_t save_generation;             /* of the last checkpoint that it asked for */
     uint64_t save_tag, save_us;           /* of that, since when it is made */
+    uint64_t own_tag;                     /* of the newest, if this life has published it; 0 */
     uint64_t covered, covered_generation; /* the epoch that it hears of next */
 };
 
@@ -232,7 +237,7 @@ struct actor {
 
 struct shard {
     bool is_there;
-    int ps, node, from; /* from: of a delta */
+    int home, node, from; /* home: whose part it is; from: of a delta */
     struct ledger ledger[WORKERS_MAX];
     struct coverage coverage; /* of ps/0 */
     int64_t queue[OPEN_MAX];  /* [queue_count] likewise */
@@ -246,17 +251,17 @@ struct checkpoint {
     bool is_published, is_abandoned;
     bool is_delta; /* of changes: nothing begins from it */
     bool is_bad;   /* it cannot be read */
-    struct shard shards[PS_MAX];
+    struct shard shards[HOMES_MAX];
 };
 
 struct folder {
     struct checkpoint *at; /* [CHECKPOINTS_MAX] */
     int count;
-    int newest;            /* NOTHING: none was published */
-    uint64_t owner;        /* incarnation of the worker that came to lead last: its token */
-    uint64_t led;          /* times that somebody came to lead */
-    uint64_t published_by; /* which of them has published last */
-    int published[PS_MAX]; /* nodes of what was published last, be it a delta */
+    int newest;               /* NOTHING: none was published */
+    uint64_t owner;           /* incarnation of the worker that came to lead last: its token */
+    uint64_t led;             /* times that somebody came to lead */
+    uint64_t published_by;    /* which of them has published last */
+    int published[HOMES_MAX]; /* nodes of what was published last, be it a delta */
 };
 
 /* ---- the world ---- */
@@ -270,7 +275,8 @@ struct run_options {
 struct counters {
     int events, deliveries, saves, kills, cuts, generations, computed, starved, dropped, published,
         deltas;
-    int moved; /* tasks that go on in another membership */
+    int moved;          /* tasks that go on in another membership */
+    int stood_in, kept; /* homes that a worker reads at their followers; values not read again */
     int abandoned, evaluated, unfed, elected, fenced, departed;
     int owed;                   /* tickets that were asked for beyond the last step */
     int named, asked;           /* batches whose rows came with values; or were asked for */
@@ -317,7 +323,9 @@ struct world {
     bool came_too_late[WORKERS_MAX]; /* back after the last round */
     bool was_left_out[WORKERS_MAX];  /* a ps may have gone on without this worker */
     bool has_failed_to_write;
-    uint64_t met_us;                   /* when a worker met a ps last */
+    uint64_t met_us; /* when a worker met a ps last */
+    uint64_t without,
+        was_without; /* ps, bit by bit, that the generation is done without, and any */
     uint64_t final_generation[PS_MAX]; /* whose final values came to the chief last */
     bool was_recomputed; /* a push was computed again from other values: the bits may differ */
     uint64_t log_hash;
@@ -408,7 +416,7 @@ void worker_computes(struct world *, struct actor *); /* all that its step begin
 /* 1 + the batch of the data that its push of this number is to be of; 0: it was not told. */
 uint64_t worker_planned(const struct actor *, uint64_t number);
 /* What is in front of piece `end` has changed while the worker computes. */
-void worker_sees_change(struct actor *, int ps, int first, int count);
+void worker_sees_change(struct world *, struct actor *, int ps, int first, int count);
 void ps_sends(struct world *, struct actor *, int worker, struct parcel *);
 void worker_sends(struct world *, struct actor *, int ps, struct parcel *);
 void worker_says(struct world *, struct actor *, const struct message *); /* linked or not */
@@ -419,6 +427,23 @@ void worker_is_shared(struct world *, struct actor *, int ps, const struct parce
 /* The windows of its link to the ps go with it. */
 void worker_loses_windows(struct world *, struct actor *, int ps);
 
+/* replicas.c of the simulation: two ps that hold the same */
+bool are_held_twice(const struct world *);
+int home_of(const struct world *, int ps);
+int other_of(const struct world *, int ps); /* that holds the same; NOTHING: none does */
+/* Where this worker has the values of a home from; and whether it has any from this ps. */
+int source_of(const struct world *, const struct actor *worker, int home);
+bool is_read(const struct world *, const struct actor *worker, int ps);
+bool is_done_without(const struct world *, int ps); /* as ps/0 has said */
+void replicas_note(struct world *);                 /* after every event */
+void replicas_stand_in(struct world *, struct actor *worker, uint64_t gone);
+void replicas_turn_to(struct world *, struct actor *worker); /* as a step begins */
+/* A push to a ps that is not read leaves from its own window. */
+void replicas_copy_push(struct world *, struct actor *worker, int ps, int first, int pieces);
+void replicas_check_acknowledged(struct world *, const struct actor *worker, uint64_t pushes);
+void replicas_check_same(struct world *, const struct actor *ps);
+void replicas_check_choice(struct world *, const struct actor *chief);
+
 /* rows.c */
 void rows_before_values(struct world *, struct actor *ps, int worker, const struct message *);
 void rows_before_push(struct world *, struct actor *worker, int ps, const struct message *);
@@ -427,7 +452,7 @@ void rows_heard_by_worker(struct world *, struct actor *, int ps, const struct p
 void rows_check_applied(struct world *, const struct actor *ps, int worker,
                         const struct content *gradient);
 void rows_check_told(struct world *, struct actor *ps, int worker, const struct message *);
-void rows_hear_values(struct world *, const struct actor *worker, struct view *);
+void rows_hear_values(struct world *, struct actor *worker, int ps);
 void rows_name_next(struct world *, struct actor *worker); /* with the step's, before they leave */
 void rows_planned(struct world *, struct actor *worker);   /* its batches may be others now */
 /* came: see struct view. wanted: struct actor */
@@ -469,7 +494,7 @@ struct carried_shard { /* what travels where a ps and the chief share no folder 
 err disk_write(struct world *, const struct carried_shard *);
 int disk_oldest(const struct world *);
 int disk_readable(const struct world *); /* the newest that is not bad; NOTHING: none */
-const struct shard *disk_shard(const struct world *, int checkpoint, int ps); /* NULL: none */
+const struct shard *disk_shard(const struct world *, int checkpoint, int home); /* NULL: none */
 /* All shards are looked at. ERR_PEER: another chief has come to lead since. */
 err disk_publish(struct world *, struct actor *chief, const struct action_publish *);
 void disk_drop(struct world *, const struct actor *ps, uint64_t tag);

@@ -133,7 +133,8 @@ static const struct field fields[] = {
      .max = 65535,
      .takers = RUN_TASKS | RUN_LAUNCHER,
      .help = "with --slurm, --ranks, --ssh: port of the first task on each host; the others "
-             "follow; 0: the ports of srun --resv-ports, or else ports between 10000 and 32000"},
+             "follow; 0: those that Slurm has reserved for the step, or else ports between 10000 "
+             "and 32000"},
     {.name = "local_ps",
      .type = FIELD_INT,
      .offset = offsetof(struct run_flags, local_ps),

@@ -95,7 +95,8 @@ struct strings cells_missing(const struct source_spec *source, struct arena *are
     if (!list || !json_is_array(*list)) return ret;
     ret.at = arena_array(arena, json_array_size(*list), sizeof *ret.at);
     for (size_t i = 0; i < json_array_size(*list); i++)
-        ret.at[ret.count++] = json_string_value(json_array_get(*list, i));
+        if (json_is_string(json_array_get(*list, i))) /* whoever opens the files refuses others */
+            ret.at[ret.count++] = json_string_value(json_array_get(*list, i));
     return ret;
 }
 

@@ -62,16 +62,17 @@ static err warm_up(struct version *v)
 }
 
 /* Which rows are computed together is chance here. */
-static err refuse_comparison(const struct spec *spec)
+static err refuse_comparison(struct spec *spec)
 {
     const struct node_spec *nodes = spec->model.nodes.at;
     for (int i = 0; i < spec->model.nodes.count; i++)
         if (program_compares_rows(&nodes[i]))
             return fail(ERR_INPUT,
-                        "%s: model[%d] (%s) compares the rows of a batch with each other, and says "
+                        "%s: %s (%s) compares the rows of a batch with each other, and says "
                         "nothing of one alone: dtrain export --outputs=NODE writes either of its "
                         "inputs, and dtrain predict --outputs=NODE what they say of rows",
-                        spec->source, i, nodes[i].op.kind->object->name);
+                        spec->source, node_place(nodes, i, &spec->arena),
+                        nodes[i].op.kind->object->name);
     return OK;
 }
 

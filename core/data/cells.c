@@ -183,7 +183,9 @@ const char *cell_number_hint(const struct cell *cell)
     bool has[sizeof hints / sizeof *hints] = {false};
     double number;
     if (!cell->text || cell->length > NUMBER_BYTES_MAX || cell_number(cell, &number)) return "";
-    if (is_date(cell)) return "; dates are read by \"column\": \"date\"";
+    if (is_date(cell))
+        return "; dates are read by \"column\": \"date\", where they are not as 2026-03-25 by its "
+               "\"format\"";
     for (size_t at = 0; at < cell->length; at++) {
         const struct sign *sign = sign_at(cell->text + at, cell->length - at);
         if (sign) has[sign->is] = true;

@@ -24,6 +24,8 @@ struct cell {
     const int64_t *ids;
     const double *numbers;
     const struct cell_word *words;
+    const struct strings
+        *missing; /* words that stand for no value, of the words or of parts of them */
     const struct cell *written; /* [count] ids that stand otherwise in the file; NULL: none do */
     bool is_absent;             /* the row has no such cell, not even an empty one */
 };

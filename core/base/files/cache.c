@@ -220,7 +220,7 @@ static void keep(const struct cached_file *f)
     if (path && !atomic_load(&has_failed)) {
         if (file_replace_cached(path, pieces, 2))
             count_written(sizeof f->head + f->head.bytes);
-        else if (errno != ENOENT) /* else somebody made room, or removed all */
+        else if (errno != ENOENT && errno != ENOMEM) /* else somebody made room, or removed all */
             give_up_keeping(path);
     }
     free(path);

@@ -3,7 +3,7 @@
  * srun starts all of them alike; which node a rank is on follows from its environment, the same for
  * all: the nodes of the step, how many tasks each has, and how ranks are dealt out to them (block
  * or cyclic, by node). The k-th task of a node listens at the k-th port that the step has reserved
- * (srun --resv-ports), or else at the k-th from a base on that depends on the job.
+ * (MpiParams, srun --resv-ports), or else at the k-th from a base on that depends on the job.
  */
 #ifndef CORE_CLUSTER_DESCRIPTION_SLURM_H
 #define CORE_CLUSTER_DESCRIPTION_SLURM_H

@@ -515,6 +515,7 @@ static void watch_chief(struct task *t, uint64_t now_ms)
     if (ps_role_is_set_up(t->role) || t->has_ended) return;
     if (peer->is_up && ps_role_is_passed_by(t->role)) return;
     if (!peer->is_up) runner_ps_look_for_place(p, now_ms - since_ms);
+    if (ps_role_is_set_up(t->role) || t->has_ended) return;
     if (now_ms - since_ms < limit_ms) {
         if (!log_wait_is_due(since_ms, p->noted_ms, now_ms)) return;
         p->noted_ms = now_ms;

@@ -201,6 +201,7 @@ struct runner_ps {
     struct lateness lateness;
     uint64_t noted_ms;          /* when it was last told who is not here */
     struct visitor *asks_first; /* ps/0, whether this ps takes part still; NULL: it does not ask */
+    uint64_t asks_after_ms;     /* of waiting for the chief: then again */
     uint64_t held_ns;           /* since when workers wait for a snapshot; 0: they do not */
 };
 

@@ -57,6 +57,7 @@ static bool next_of_words(struct items *items, struct item *ret)
     while (items->index < cell->count) {
         const struct cell_word *word = &cell->words[items->index];
         const bool is_part = items->separator && next_part(items, word->text, word->length, ret);
+        if (is_part && cell_is_one_of(ret->text, ret->length, cell->missing)) continue;
         if (is_part) return true;
         items->index++;
         items->at = 0;

@@ -225,8 +225,11 @@ static err read_member(struct json_cells *m, struct cell *cell, const struct jso
 /* An object, or a list of objects or lists */
 static bool is_nested(const json_t *value)
 {
-    const json_t *first = json_is_array(value) ? json_array_get(value, 0) : value;
-    return json_is_object(first) || (first != value && json_is_array(first));
+    const json_t *one;
+    size_t i;
+    json_array_foreach((json_t *)value, i,
+                       one) if (json_is_object(one) || json_is_array(one)) return true;
+    return json_is_object(value);
 }
 
 err json_cells_put(struct json_cells *m, const char *name, const struct json_value *value,

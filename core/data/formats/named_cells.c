@@ -272,6 +272,7 @@ void named_cells_add_word(struct named_cells *c, struct cell *cell, const char *
     const struct item word = item_trimmed(text, text + length);
     if (cell_is_one_of(word.text, word.length, c->missing)) return;
     if (!cell->words) cell->words = c->words + c->word_count;
+    cell->missing = c->missing;
     c->words[c->word_count++] = (struct cell_word){text, length};
     cell->count++;
 }

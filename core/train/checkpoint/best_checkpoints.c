@@ -110,7 +110,8 @@ static err read_stale(json_t *list, struct best_checkpoints *b)
         return fail(ERR_INPUT, "leaving: more than %d", BEST_STALE_MAX);
     json_array_foreach(list, i, step)
     {
-        if (!json_is_integer(step)) return fail(ERR_INPUT, "leaving[%zu] is no step", i);
+        if (!json_is_integer(step) || json_integer_value(step) < 0)
+            return fail(ERR_INPUT, "leaving[%zu] is no step", i);
         b->stale[b->stale_count++] = json_integer_value(step);
     }
     return OK;

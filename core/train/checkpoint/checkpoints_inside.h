@@ -97,6 +97,9 @@ err checkpoints_merge(const char *folder, int shards, const char *prefix);
 
 /* Whether the checkpoint is leased; also removes its leases that are over. */
 bool lease_is_held(const char *prefix, double now_s);
+/* Its holder brings a checkpoint to those that are the best, and this is how what it brought is
+ * found when it was killed: only best_checkpoints_sweep removes it. */
+bool lease_is_of_best(const char *name);
 
 /* ---- what may go (publish.c) ---- */
 

@@ -15,6 +15,7 @@
 
 #include "core/base/files/file_system.h"
 #include "core/base/files/own.h"
+#include "core/train/checkpoint/best_checkpoints.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 enum { HOLDER_MAX = 64 }; /* characters of a holder's name that count */
@@ -137,6 +138,13 @@ struct lease_search {
     bool is_held;
 };
 
+bool lease_is_of_best(const char *name)
+{
+    static const char ending[] = "." BEST_HOLDER;
+    const size_t length = strlen(name);
+    return length >= strlen(ending) && strcmp(name + length - strlen(ending), ending) == 0;
+}
+
 static void look_at(void *context, const char *name)
 {
     struct lease_search *search = context;
@@ -145,7 +153,7 @@ static void look_at(void *context, const char *name)
     if (folder_join(search->folder, name, path)) return;
     const enum file_age age = file_age(path, LEASE_MAX_S, search->now_s);
     search->is_held |= age == FILE_RECENT;
-    if (age == FILE_OLD) folder_unlink(path);
+    if (age == FILE_OLD && !lease_is_of_best(name)) folder_unlink(path);
 }
 
 bool lease_is_held(const char *prefix, double now_s)

@@ -230,7 +230,8 @@ static void look_at(void *context, const char *name)
         folder_remove_named(path, CHECKPOINT_PART);
     } else if (is_temporary_file(name)) {
         folder_unlink(path);
-    } else if (is_lease(name) && file_age(path, STALE_S, sweep->now_s) == FILE_OLD) {
+    } else if (is_lease(name) && !lease_is_of_best(name) &&
+               file_age(path, STALE_S, sweep->now_s) == FILE_OLD) {
         folder_unlink(path);
     }
 }

@@ -446,7 +446,7 @@ class Lists(Export):
     def test_words_of_several_values(self):
         """A separator means the same in a word of JSON as in a cell of CSV; words that stand for none are none in a list, too."""
         draw = random.Random(8)
-        rows = [{"tags": draw.choice(["a|b", "a", ["a|b", "c"], ["NA", "c"], [], "NA"]), "ids": draw.choice(["3:0.5 4", ["3", "4"], [3, 4], ""]), "y": i % 2}
+        rows = [{"tags": draw.choice(["a|b", "a", ["a|b", "c"], ["NA", "c"], [], "NA", "a|NA", ["NA|c", "b"]]), "ids": draw.choice(["3:0.5 4", ["3", "4"], [3, 4], ""]), "y": i % 2}
                 for i in range(60)]
         (self.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         source = {"format": "jsonl", "file": "rows.jsonl", "label": "y", "missing": ["NA"]}

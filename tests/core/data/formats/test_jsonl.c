@@ -160,7 +160,8 @@ static void what_is_no_row_is_named(void **state)
 /* Logs of requests are such rows: who reads nothing of an object need not know of it. */
 static void what_holds_others_is_no_cell(void **state)
 {
-    static const char *const nested[] = {"{}", "{'id': {'a': 7}}", "[{'id': 7}, {}]", "[[1], [2]]"};
+    static const char *const nested[] = {"{}", "{'id': {'a': 7}}", "[{'id': 7}, {}]", "[[1], [2]]",
+                                         "[null, {}]"};
     for (size_t i = 0; i < sizeof nested / sizeof *nested; i++) {
         char text[256];
         struct dataset d;

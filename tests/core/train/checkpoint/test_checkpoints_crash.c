@@ -191,9 +191,9 @@ static bool kill_keeper_at(const char *folder, int call)
 }
 
 /* All that fits has been there for so long that its holder cannot live. */
-static void make_old(const char *folder, const char *pattern)
+static void make_old(const char *folder, const char *pattern, time_t age_s)
 {
-    const time_t then = time(NULL) - LEASE_MAX_S - 5;
+    const time_t then = time(NULL) - age_s;
     const struct timespec times[] = {{.tv_sec = then}, {.tv_sec = then}};
     char path[FOLDER_PATH_MAX];
     glob_t found;
@@ -215,15 +215,17 @@ static void killed_while_it_keeps_the_best_one_it_leaves_nothing_for_ever(void *
         file_write(folder, "measured.json", "{}");
         assert_int_equal(keep_best(folder, 1), OK);
         was_killed = kill_keeper_at(folder, call);
-        make_old(folder, ".lease-*");
-        make_old(folder, "best/*.tempstate*");
-        struct checkpoints *c = run_open(folder, 2, NOW);
-        run_publish(c, 3, NOW);
+        const time_t age_s = 5 + (call % 2 ? (time_t)LEASE_MAX_S : (time_t)(24 * 60 * 60));
+        make_old(folder, ".lease-*", age_s);
+        make_old(folder, "best/*.tempstate*", age_s);
+        const double now_s = (double)time(NULL);
+        struct checkpoints *c = run_open(folder, 2, now_s);
+        for (int step = 3; step <= 5; step++) run_publish(c, step, now_s); /* 2 is not kept */
         checkpoints_close(c);
-        if (keep_best(folder, 3)) fail_msg("%s", error_text());
+        if (keep_best(folder, 5)) fail_msg("%s", error_text());
         assert_int_equal(folder_count(folder, ".lease-*"), 0);
         assert_int_equal(folder_count(folder_path(folder, "best"), "*"), BEST_FILES);
-        run_check(folder_path(folder, "best/model.ckpt-3"), 3);
+        run_check(folder_path(folder, "best/model.ckpt-5"), 5);
         free(folder);
     }
     assert_in_range(call, CALLS_MIN, CALLS_MAX);

@@ -70,7 +70,8 @@ class Real(unittest.TestCase):
         self.assertGreaterEqual(self.accuracy("mnist_cnn.json", "mnist"), 0.99)
 
     def test_the_deep_network_on_fashion(self):
-        self.assertGreaterEqual(self.accuracy("fashion_cnn.json", "fashion-mnist"), 0.90)
+        """The same network: an epoch of the four after which it has 0.90."""
+        self.assertGreaterEqual(self.accuracy("fashion_cnn.json", "fashion-mnist", "train.epochs=1"), 0.84)
 
     def test_logistic_regression_by_ftrl(self):
         found = self.metrics("a9a_ftrl.json", "libsvm-a9a")

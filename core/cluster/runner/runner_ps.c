@@ -501,6 +501,15 @@ static void note_absent(struct runner_ps *p, int chief, uint64_t waited_ms, uint
              others_text(t, chief, others, sizeof others));
 }
 
+static void note_passed_by(struct runner_ps *p, uint64_t waited_ms, uint64_t now_ms)
+{
+    if (!log_wait_is_due(now_ms - waited_ms, p->noted_ms, now_ms)) return;
+    p->noted_ms = now_ms;
+    log_line(log_wait_level(waited_ms),
+             "waiting to be taken in, %llu s: the job goes on with the ps that holds the same",
+             (unsigned long long)waited_ms / 1000);
+}
+
 /* One that is here has begun to wait for the others before it came. Where the job goes on it has
  * limits of its own for this ps. */
 static void watch_chief(struct task *t, uint64_t now_ms)
@@ -511,10 +520,13 @@ static void watch_chief(struct task *t, uint64_t now_ms)
     const uint64_t away_ms = peer->was_up ? peer->lost_ms : t->started_ms;
     const uint64_t since_ms = peer->is_up ? peer->came_ms : away_ms;
     const uint64_t limit_ms = t->options.limits.start_ms + (peer->is_up ? START_GRACE_MS : 0);
-    if (ps_role_is_set_up(t->role) || peer->is_up) runner_ps_has_place(p);
+    if (ps_role_is_set_up(t->role) || peer->is_up) runner_ps_ask_no_more(p);
     if (ps_role_is_set_up(t->role) || t->has_ended) return;
-    if (peer->is_up && ps_role_is_passed_by(t->role)) return;
-    if (!peer->is_up) runner_ps_look_for_place(p, now_ms - since_ms);
+    if (peer->is_up && ps_role_is_passed_by(t->role)) {
+        note_passed_by(p, now_ms - since_ms, now_ms);
+        return;
+    }
+    if (!peer->is_up) runner_ps_look_for_place(p, since_ms, now_ms);
     if (ps_role_is_set_up(t->role) || t->has_ended) return;
     if (now_ms - since_ms < limit_ms) {
         if (!log_wait_is_due(since_ms, p->noted_ms, now_ms)) return;
@@ -668,7 +680,7 @@ void runner_ps_close(struct runner_ps *p)
     for (int i = 0; i < TRANSPORT_COUNT; i++)
         if (p->listening.offered[i]) listener_close(p->listening.offered[i]);
     visits_close(p->visiting.visits);
-    runner_ps_has_place(p);
+    runner_ps_ask_no_more(p);
     runner_ps_snapshot_close(p);
     runner_ps_trace_close(p);
     runner_ps_store_close(p);

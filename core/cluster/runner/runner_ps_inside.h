@@ -201,7 +201,7 @@ struct runner_ps {
     struct lateness lateness;
     uint64_t noted_ms;          /* when it was last told who is not here */
     struct visitor *asks_first; /* ps/0, whether this ps takes part still; NULL: it does not ask */
-    uint64_t asks_after_ms;     /* of waiting for the chief: then again */
+    uint64_t asks_after_ms;     /* not before */
     uint64_t held_ns;           /* since when workers wait for a snapshot; 0: they do not */
 };
 
@@ -244,9 +244,9 @@ err runner_ps_tables_apply(struct runner_ps *, const struct action_apply *);
 /* Rows that the worker's push has asked for, before its VALUES leave. */
 void runner_ps_tables_answer(struct runner_ps *, int worker);
 
-/* runner_ps_place.c: the chief, which is not here, has been waited for that long */
-void runner_ps_look_for_place(struct runner_ps *, uint64_t waited_ms);
-void runner_ps_has_place(struct runner_ps *); /* it does not ask, or no longer */
+/* runner_ps_place.c: the chief, which is not here, is waited for since then */
+void runner_ps_look_for_place(struct runner_ps *, uint64_t since_ms, uint64_t now_ms);
+void runner_ps_ask_no_more(struct runner_ps *); /* it does not ask, or no longer */
 
 bool runner_ps_shares_memory(const struct runner_ps *, int worker);
 /* runner_ps_pool.c */

@@ -33,20 +33,20 @@ enum {
     HTTP_CONNECTIONS_KEPT_MAX = 32, /* open, without a call */
     HTTP_HEADERS_MAX = 12,
     HTTP_HEADER_BYTES_MAX = 8448,
-    HTTP_SAID_BYTES = 2048, /* of what a server says of a failure */
+    HTTP_SAID_BYTES = 2048, /* kept of a server's text about a failure */
     HTTP_LOCATION_BYTES = 8192,
     HTTP_TAG_BYTES = 256,
     HTTP_REASON_BYTES = 64,
     HTTP_BYTES_PER_S_MIN = 1024,
-    HTTP_TRY_MAX_S = 600, /* a server may put a large object together for minutes */
+    HTTP_TRY_MAX_S = 600, /* a server may take minutes to put a large object together */
     HTTP_HEADERS_BYTES_MAX = 256 << 10,
     HTTP_REFUSAL_BYTES_MAX = 64 << 10,
     HTTP_SURPLUS_BYTES_MAX = 1 << 20,
 };
 
-/* Files for TLS, each NULL where libcurl's own do, or none is. */
+/* Files for TLS; NULL: libcurl's default, or no certificate of our own. */
 struct http_tls {
-    const char *authorities;       /* who may have signed the server's certificate */
+    const char *authorities;       /* trusted to sign the server's certificate */
     const char *certificate, *key; /* our own */
 };
 
@@ -56,11 +56,11 @@ struct http_answer {
     int tries;                      /* that it took */
     size_t bytes;                   /* that came to `to` */
     bool is_cut;
-    uint64_t total_bytes;       /* of the whole, where it is known; else 0 */
-    uint64_t kept_bytes;        /* of what was sent, by the header Range of the answer; else 0 */
-    int64_t changed_s;          /* Last-Modified; 0: not said */
+    uint64_t total_bytes; /* of the whole object; 0: not known */
+    uint64_t kept_bytes;  /* of what was sent, by the header Range of the answer; 0: not said */
+    int64_t changed_s;    /* Last-Modified; 0: not said */
     char etag[HTTP_TAG_BYTES];  /* "": none */
-    char said[HTTP_SAID_BYTES]; /* of a status of 300 and more: what came, as text */
+    char said[HTTP_SAID_BYTES]; /* the answer's text, if status is 300 or more */
     char location[HTTP_LOCATION_BYTES];
 };
 
@@ -73,44 +73,45 @@ struct http_call {
     const void *body;                      /* NULL: none */
     size_t body_bytes;
     const char *body_type; /* NULL: application/octet-stream */
-    uint64_t range_at; /* where range_bytes is not 0: these bytes alone, or as many as there are */
+    uint64_t
+        range_at; /* if range_bytes is not 0: only these bytes, or as many of them as there are */
     size_t range_bytes;
-    int try_s;           /* not 0: this many seconds for all of a try */
+    int try_s;           /* not 0: the limit of each try, in seconds */
     int tries_max;       /* 0: DTRAIN_URL_TRIES */
-    bool needs_answer;   /* to be tried again: where nobody is there, none is waited for */
+    bool needs_answer;   /* tries again only where a server has answered at all */
     bool keeps_redirect; /* a redirect is the answer; else it is followed */
-    bool body_waits;     /* the body goes to where the first answer redirects to, not before */
-    bool stays_secure;   /* a redirect of https leads to https alone */
-    bool is_counted;     /* needs a new connection: on a kept one libcurl itself sends again what
-                            got no answer, and no try is counted */
-    const struct http_tls *tls; /* NULL: libcurl's own files, and no certificate of ours */
-    const char *secret;   /* what no message may have of what the server says; NULL: nothing */
-    const char *unproven; /* why nothing proves who asks, for the text of a 401 or 403; NULL */
-    bool lends;           /* what the server gives is a secret, also in an answer that refuses */
-    /* Whether a refusal may pass, beside the statuses above; NULL: none does. */
+    bool body_waits;     /* the body is sent only to where the first answer redirects to */
+    bool stays_secure;   /* https is never redirected to http */
+    bool is_counted;     /* on a new connection, so that each try is counted: on a kept one libcurl
+                            itself repeats a request that got no answer */
+    const struct http_tls *tls; /* NULL: libcurl's default files, and no certificate of our own */
+    const char *secret;         /* hidden where messages quote the server; NULL: nothing */
+    const char *
+        unproven; /* why the request proves nobody's identity, for the text of a 401 or 403; NULL */
+    bool lends;   /* the answer is a secret, also one that refuses: it is never quoted */
+    /* Whether a refusal may be temporary, beside the statuses above; NULL: none is. */
     bool (*may_pass)(const struct http_call *);
     void *to;   /* what comes */
-    size_t max; /* at most this many bytes; more: the rest is left, and is_cut */
+    size_t max; /* at most this many bytes are kept; if there are more, is_cut */
 
     struct http_answer answer;
-    struct http_transfer *transfer; /* on its way; NULL: none */
+    struct http_transfer *transfer; /* under way; NULL: none */
 };
 
-/* ERR_MEMORY. The call stays where it is until it has been waited for or dropped. */
+/* ERR_MEMORY. The struct must not move until the call was waited for or dropped. */
 err http_start(struct http_call *);
-/* OK: there is an answer, which may be a status that says no. ERR_IO: there is none after all
- * tries; the log tells of a long wait between them. The text names URL, status and what the server
- * said. */
+/* OK: there is an answer, whatever its status. ERR_IO: there is none after all tries; long waits
+ * between them are logged. The text names URL, status and what the server said. */
 err http_wait(struct http_call *);
-bool http_is_done(const struct http_call *); /* of one that was started: http_wait does not wait */
+bool http_is_done(const struct http_call *); /* of one that was started: http_wait would not wait */
 void http_drop(struct http_call *);          /* whether started or not */
 
-/* Of an answer that is none of success: the text as above. 401, 403, 404, 410 and 412 are
- * ERR_INPUT, what a person can change; others ERR_IO, and so are 401 and 403 of url_is_let_in().
- * errno is ENOENT of 404 and 410, else EIO. */
+/* For an answer that is not a success: the text as above. 401, 403, 404, 410 and 412 are ERR_INPUT,
+ * which a person can mend; others ERR_IO, and so are 401 and 403 of url_is_let_in(). errno is
+ * ENOENT after 404 and 410, else EIO. */
 err http_refused(const struct http_call *);
 
-/* Sleeps as between one try and the next; tries: 1 and more */
+/* Sleeps as between two tries; tries: how many there were, 1 or more */
 void http_pause(int tries);
 
 /* "libcurl/7.88.1 OpenSSL/3.0.15 ..."; "": it is not installed */

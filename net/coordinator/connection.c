@@ -21,7 +21,7 @@ static err fail_system(const char *what)
     return fail(ERR_IO, "%s: %s", what, strerror(errno));
 }
 
-/* Waits for an event of poll, or that the connection breaks, of which the next call tells. */
+/* Waits for a poll event. Also OK when the connection breaks: the next read or write reports it. */
 static err wait_for(const struct server_connection *c, short event, uint64_t until_ms)
 {
     struct pollfd ready = {.fd = c->fd, .events = event};
@@ -33,7 +33,7 @@ static err wait_for(const struct server_connection *c, short event, uint64_t unt
     return fail(ERR_IO, "no answer in time");
 }
 
-/* ---- its beginning and its end ---- */
+/* ---- opening and closing ---- */
 
 static err finish_connecting(struct server_connection *c, uint64_t until_ms)
 {

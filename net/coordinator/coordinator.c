@@ -1,4 +1,4 @@
-/* coordinator.c - see coordinator.h: which kind a URL is of. */
+/* coordinator.c - see coordinator.h; chooses etcd or ZooKeeper by the URL's scheme. */
 #include "net/coordinator/kind.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@ struct coordinator_address {
     const char *servers, *root;
 };
 
-/* NULL: another scheme; else what follows "://" */
+/* What follows "://"; NULL: the URL has another scheme */
 static const char *after_scheme(const char *url, const char *scheme)
 {
     const size_t bytes = strlen(scheme);
@@ -32,7 +32,7 @@ static bool is_path(const char *text)
     return strlen(text) < COORDINATOR_PATH_MAX / 2 && !strstr(text, "//");
 }
 
-/* One of the list, with its port. */
+/* One server of the list; adds the default port if it names none. */
 static err read_server(const struct coordinator_kind *kind, const char *from, size_t bytes,
                        struct arena *arena, const char **ret)
 {

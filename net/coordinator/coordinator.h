@@ -1,17 +1,17 @@
-/* coordinator.h - a service that all tasks of a cluster can ask, and that outlives each of them:
+/* coordinator.h - a key-value service that all tasks of a cluster share and that outlives them:
  * etcd or ZooKeeper.
  *
- * It keeps small texts by key. A key is claimed by whoever comes first, and goes when its claimant
- * closes, or has not renewed it for COORDINATOR_LEASE_S: so at any time a key has one owner at
- * most, but for one that does not know yet that it was cut off.
+ * The first to claim a key owns it. The key is deleted when its owner closes, or has not renewed
+ * for COORDINATOR_LEASE_S: so a key has at most one owner at any time, except for one that was cut
+ * off and does not know it yet.
  *
  *     etcd://host:2379,host:2379/folder         its JSON gateway, version 3
  *     etcds://host:2379,host:2379/folder        the same by TLS
  *     zookeeper://host:2181,host:2181/folder    its own protocol
  *
- * Who asks is said by the environment: ETCDCTL_USER (USER:PASSWORD, or with ETCDCTL_PASSWORD
+ * Credentials come from the environment: ETCDCTL_USER (USER:PASSWORD, or with ETCDCTL_PASSWORD
  * beside it), and for etcds ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY (files), as etcd's own
- * tool reads them; DTRAIN_ZOOKEEPER_AUTH (USER:PASSWORD). No message has a password.
+ * tool reads them; DTRAIN_ZOOKEEPER_AUTH (USER:PASSWORD). No log or error text contains a password.
  *
  * A coordinator belongs to one thread at a time.
  */
@@ -25,7 +25,7 @@
 
 enum {
     COORDINATOR_LEASE_S = 10,
-    COORDINATOR_RENEW_MS = 2500, /* how often its owner should */
+    COORDINATOR_RENEW_MS = 2500, /* how often an owner should renew */
     COORDINATOR_PATH_MAX = 512,  /* bytes of a folder and a key together */
     COORDINATOR_VALUE_MAX = 4096,
     COORDINATOR_KEYS_MAX = 65536, /* in a folder */
@@ -33,29 +33,29 @@ enum {
 
 struct coordinator;
 
-/* ERR_INPUT: the URL is none of these, or this build lacks what it needs, or who asks may not;
+/* ERR_INPUT: the URL is invalid, this build lacks a library that it needs, or the user is refused;
  * ERR_IO: no server answers. */
 err coordinator_open(const char *url, struct coordinator **ret);
 void coordinator_close(struct coordinator *); /* with all claims; NULL is fine */
-/* ERR_INPUT, without asking anybody. */
+/* ERR_INPUT: the URL is invalid; contacts no server. */
 err coordinator_check(const char *url);
-/* The host of its first server, into an arena: the way there tells what address others see us by.
- */
+/* The host of its first server, allocated in the arena: the route there shows the address by which
+ * others reach this host. */
 const char *coordinator_server(const char *url, struct arena *);
 
-/* key: "folder/name", of letters, digits, "-_." and "/". is_ours: false: somebody else's. What was
- * ours already has this value from now on. ERR_IO. */
+/* key: "folder/name", of letters, digits, "-_." and "/". ret_is_ours false: somebody else owns
+ * it. A key that was ours already gets the new value. ERR_IO. */
 err coordinator_claim(struct coordinator *, const char *key, const char *value, bool *ret_is_ours);
 
-/* What is in a folder, in no order; a folder that was never claimed in is empty. ERR_IO. */
+/* The entries of a folder, unordered, in the arena; a folder never claimed in is empty. ERR_IO. */
 struct coordinator_entry {
     const char *name, *value;
 };
 err coordinator_list(struct coordinator *, const char *folder, struct arena *,
                      struct coordinator_entry **ret, int *ret_count);
 
-/* ret_has_lost: it was cut off for too long; nothing is claimed any more, and can be anew. ERR_IO:
- * nobody answers; to be tried again. */
+/* ret_has_lost: the lease expired and all claims are lost; they can be made again. ERR_IO: no
+ * server answers; try again later. */
 err coordinator_renew(struct coordinator *, bool *ret_has_lost);
 
 #endif

@@ -1,7 +1,7 @@
 /* etcd.c - claims in etcd: keys that hang on a lease, through the JSON gateway of its version 3.
  *
- * Numbers of 64 bits are texts there, keys and values base64. A claim is a transaction: put, where
- * the key was never made, else tell who has it. So a claim whose answer was lost can be made again.
+ * In this JSON 64-bit numbers are strings, keys and values base64. A claim is a transaction: put if
+ * the key does not exist, else get its owner. So a claim whose answer was lost can be repeated.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -14,7 +14,7 @@
 #include "net/http.h"
 
 enum {
-    ANSWER_BYTES = 32 << 20, /* of a folder of COORDINATOR_KEYS_MAX */
+    ANSWER_BYTES = 32 << 20, /* enough for a folder of COORDINATOR_KEYS_MAX */
     SMALL_ANSWER_BYTES = 64 << 10,
     ANSWER_S = 4,
     LEASE_DIGITS_MAX = 24,
@@ -26,14 +26,14 @@ struct etcd {
     struct coordinator base;
     struct arena arena;
     const char *servers, *root;
-    const char *server; /* in `servers`: which answered last */
-    bool is_silent;     /* none did when one was asked last */
-    int status;         /* of HTTP, of the last answer */
+    const char *server; /* in `servers`: the one that answered last */
+    bool is_silent;     /* none answered the last request */
+    int status;         /* HTTP status of the last answer */
     char lease[LEASE_DIGITS_MAX];
-    const char *scheme; /* of HTTP */
+    const char *scheme; /* "http" or "https" */
     struct http_tls tls;
-    const char *user, *password; /* NULL: nobody is said */
-    char token[TOKEN_BYTES];     /* of the user, for a while; "": none yet */
+    const char *user, *password; /* NULL: no authentication */
+    char token[TOKEN_BYTES];     /* the user's, expires; "": none yet */
 };
 
 /* ---- requests ---- */
@@ -51,7 +51,7 @@ static err read_answer(const struct http_call *call, json_t **ret)
     return fail_prefix(ERR_IO, "%s: an answer that is not JSON", call->shown);
 }
 
-/* Who is not known, or may not, hears 400, 401 or 403. */
+/* etcd answers 400, 401 or 403 to an unknown or unauthorised user. */
 static err refused(const struct etcd *c, const struct http_call *call)
 {
     const err e = http_refused(call);
@@ -93,7 +93,7 @@ static err ask_server(struct etcd *c, const char *what, const char *body, size_t
     return e;
 }
 
-/* The one that answered last comes first, then the others, each once. */
+/* Asks the server that answered last, then each of the others once. */
 static err ask_servers(struct etcd *c, const char *what, const char *body, size_t max, json_t **ret)
 {
     const char *const first = c->server;
@@ -129,7 +129,7 @@ static err log_in(struct etcd *c)
     return is_token ? OK : fail(ERR_IO, "etcd has given no token to user %.64s", c->user);
 }
 
-/* A token ends after a while, with its server, and when anything is changed of what users may. */
+/* A token expires, and is void when its server restarts or when any permission changes. */
 static err ask_as_user(struct etcd *c, const char *what, const char *body, size_t max, json_t **ret)
 {
     if (!c->token[0]) TRY(log_in(c));
@@ -139,7 +139,7 @@ static err ask_as_user(struct etcd *c, const char *what, const char *body, size_
     return ask_servers(c, what, body, max, ret);
 }
 
-/* Takes the body. */
+/* Takes ownership of the body. */
 static err ask(struct etcd *c, const char *what, json_t *body, size_t max, json_t **ret)
 {
     char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
@@ -192,7 +192,7 @@ static json_t *base64(const char *text)
     return json_string((const char *)out);
 }
 
-/* NULL: it is none. */
+/* NULL: not base64 text. */
 static const char *from_base64(const json_t *json, struct arena *arena)
 {
     const char *text = json_string_value(json);
@@ -228,7 +228,7 @@ static err grant(struct etcd *c)
     return is_id ? OK : fail(ERR_IO, "etcd has given no lease");
 }
 
-/* Where it fails it ends by itself, and what went wrong before is still said. */
+/* If this fails the lease expires by itself; the text of an earlier error is kept. */
 static void revoke(struct etcd *c)
 {
     json_t *answer = NULL;
@@ -265,7 +265,7 @@ static err etcd_open(const char *servers, const char *root, bool by_tls, struct 
     return e;
 }
 
-/* A lease that has ended is answered by one without a time. */
+/* For a lease that has expired the answer has no TTL. */
 static err etcd_renew(struct coordinator *base, bool *ret_has_lost)
 {
     struct etcd *c = (struct etcd *)base;
@@ -279,7 +279,7 @@ static err etcd_renew(struct coordinator *base, bool *ret_has_lost)
 
 /* ---- keys ---- */
 
-/* Whether the key that is there hangs on our lease. */
+/* Whether the existing key is attached to our lease. */
 static bool has_our_lease(const struct etcd *c, const json_t *answer)
 {
     const json_t *range =
@@ -289,8 +289,8 @@ static bool has_our_lease(const struct etcd *c, const json_t *answer)
     return lease && strcmp(lease, c->lease) == 0;
 }
 
-/* The servers refuse what names a lease that has ended, by its time or because they lost their
- * state. The next renewal finds out, and asks for another lease. */
+/* Servers refuse a request that names a lease which has expired, or which they lost with their
+ * state. The next renewal notices that and gets a new lease. */
 static err ask_by_lease(struct etcd *c, const char *what, json_t *body, json_t **ret)
 {
     enum { NOT_FOUND = 404 };
@@ -328,7 +328,7 @@ static err etcd_claim(struct coordinator *base, const char *key, const char *val
     return *ret_is_ours && !is_new ? set_value(c, text, value) : OK;
 }
 
-/* Those that are not what we write are left out. */
+/* Skips entries that dtrain cannot have written. */
 static void read_entries(const json_t *found, size_t prefix, struct arena *arena,
                          struct coordinator_entry **ret, int *ret_count)
 {
@@ -344,7 +344,7 @@ static void read_entries(const json_t *found, size_t prefix, struct arena *arena
     }
 }
 
-/* Of keys from "folder/" up to "folder0": '0' follows '/'. */
+/* The range of keys from "folder/" to "folder0": '0' follows '/' in ASCII. */
 static err etcd_list(struct coordinator *base, const char *folder, struct arena *arena,
                      struct coordinator_entry **ret, int *ret_count)
 {

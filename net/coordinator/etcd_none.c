@@ -1,4 +1,4 @@
-/* etcd_none.c - what stands for etcd in a build that reaches no URLs. */
+/* etcd_none.c - replaces etcd.c in a build without support for URLs. */
 #include "net/coordinator/kind.h"
 
 static err etcd_open(const char *servers, const char *root, bool by_tls, struct coordinator **ret)

@@ -5,7 +5,7 @@
 
 enum { NONE = -1 };
 
-/* NULL: there is no room. */
+/* NULL: out of room. */
 static unsigned char *take_room(struct jute_out *out, size_t bytes)
 {
     out->is_full |= bytes > out->room - out->bytes;

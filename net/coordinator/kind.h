@@ -1,4 +1,4 @@
-/* kind.h - the inside of net/coordinator: what a kind of coordinator does. */
+/* kind.h - internal to net/coordinator: the functions that each kind of coordinator implements. */
 #ifndef NET_COORDINATOR_KIND_H
 #define NET_COORDINATOR_KIND_H
 
@@ -6,8 +6,8 @@
 
 /* As the functions of coordinator.h. servers: "host:port,host:port"; root: "/folder" or "". */
 struct coordinator_kind {
-    const char *scheme, *tls_scheme; /* the same by TLS; NULL: there is none */
-    const char *port;                /* of a server that says none */
+    const char *scheme, *tls_scheme; /* tls_scheme: the same over TLS; NULL: none */
+    const char *port;                /* default, for a server without one */
     err (*open)(const char *servers, const char *root, bool by_tls, struct coordinator **ret);
     void (*close)(struct coordinator *);
     err (*claim)(struct coordinator *, const char *key, const char *value, bool *ret_is_ours);
@@ -16,7 +16,7 @@ struct coordinator_kind {
     err (*renew)(struct coordinator *, bool *ret_has_lost);
 };
 
-struct coordinator { /* the first member of each kind's own */
+struct coordinator { /* first member of each kind's struct */
     const struct coordinator_kind *kind;
 };
 

@@ -15,7 +15,7 @@ enum {
     NUMBER_OF_PING = -2,
     NUMBER_OF_USER = -4,
     SMALL_BYTES = 2048,
-    KEPT_BYTES = 64 << 10, /* of a larger answer nothing is kept when the next one comes */
+    KEPT_BYTES = 64 << 10, /* a larger answer buffer is freed before the next answer */
 };
 
 static uint64_t sooner(uint64_t until_ms, int seconds)
@@ -41,7 +41,7 @@ static void begin_nothing(struct zookeeper_session *s)
     s->answered = s->asked;
 }
 
-/* The next connection is to the server after this one. */
+/* Closes it; the next connection goes to the next server. */
 static err lose_connection(struct zookeeper_session *s, err why)
 {
     const char *comma = strchr(s->server, ',');
@@ -68,7 +68,7 @@ static err make_room(struct zookeeper_session *s, size_t bytes)
     return s->answer ? OK : fail(ERR_MEMORY, "no memory for an answer of ZooKeeper");
 }
 
-/* Takes one, which begins with its length. */
+/* Receives one frame, which begins with its length. */
 static err receive(struct zookeeper_session *s, uint64_t until_ms, struct jute_in *ret)
 {
     unsigned char length[JUTE_INT_BYTES];
@@ -95,7 +95,7 @@ static err send_frame(struct zookeeper_session *s, struct jute_out *out, uint64_
     return connection_send(&s->connection, out->to, out->bytes, until_ms);
 }
 
-/* Of the request of that number, which is the next to be answered. */
+/* The answer to request `number`, which must be the next one in order. */
 static err take_answer(struct zookeeper_session *s, int32_t number, uint64_t until_ms,
                        int *ret_code, struct jute_in *ret)
 {
@@ -122,7 +122,7 @@ static void put_greeting(const struct zookeeper_session *s, struct jute_out *out
     jute_put_bool(out, false); /* a server that only reads will not do */
 }
 
-/* A server that does not know the session any more says so by a time of 0, or by another one. */
+/* A server that no longer knows the session answers with timeout 0 or with another session id. */
 static err read_greeting(struct zookeeper_session *s, struct jute_in *in)
 {
     size_t bytes;
@@ -159,7 +159,7 @@ static err greet(struct zookeeper_session *s, uint64_t until_ms)
     return read_greeting(s, &in);
 }
 
-/* The servers accept any user here; what it may do they look at when a node is asked for. */
+/* Servers accept any user here; permissions are checked when a node is accessed. */
 static err tell_user(struct zookeeper_session *s, uint64_t until_ms)
 {
     unsigned char bytes[SMALL_BYTES];
@@ -169,7 +169,7 @@ static err tell_user(struct zookeeper_session *s, uint64_t until_ms)
     jute_put_int(&out, 0);
     jute_put_int(&out, NUMBER_OF_USER);
     jute_put_int(&out, TELL_USER);
-    jute_put_int(&out, 0); /* a type that there is one of */
+    jute_put_int(&out, 0); /* type, always 0 */
     jute_put_text(&out, "digest");
     jute_put_text(&out, s->user);
     if (out.is_full) return fail(ERR_INPUT, "DTRAIN_ZOOKEEPER_AUTH is too long");
@@ -188,7 +188,7 @@ static err connect_here(struct zookeeper_session *s, uint64_t until_ms)
     return e;
 }
 
-/* Each server once, unless one has said that it is over. */
+/* Tries each server once, or stops when one says that the session has expired. */
 static err connect_anywhere(struct zookeeper_session *s, uint64_t until_ms)
 {
     const char *const first = s->server;
@@ -215,7 +215,7 @@ static void begin_request(struct zookeeper_session *s, int32_t number, int32_t w
 {
     if (s->out.bytes) end_frame(&s->out, s->begun);
     s->begun = s->out.bytes;
-    jute_put_int(&s->out, 0); /* the frame's length, as it ends */
+    jute_put_int(&s->out, 0); /* the frame's length, set when it is complete */
     jute_put_int(&s->out, number);
     jute_put_int(&s->out, what);
 }
@@ -238,7 +238,7 @@ err session_send(struct zookeeper_session *s, uint64_t until_ms)
     return OK;
 }
 
-/* What says that this connection serves no more. */
+/* Handles codes after which this connection cannot be used. */
 static err look_at_code(struct zookeeper_session *s, int code)
 {
     if (code == SESSION_EXPIRED) s->id = 0;
@@ -292,7 +292,7 @@ err session_begin(struct zookeeper_session *s, uint64_t until_ms)
     return connect_anywhere(s, until_ms);
 }
 
-/* Where it is not heard, the session ends by itself, and what went wrong before is still said. */
+/* If this does not arrive the session expires by itself; the text of an earlier error is kept. */
 void session_end(struct zookeeper_session *s)
 {
     char said[ERROR_TEXT_MAX];

@@ -1,12 +1,12 @@
-/* session.h - a session with the servers of one ZooKeeper: requests, and their answers.
+/* session.h - a session with a ZooKeeper ensemble: requests and their answers.
  *
- * A session outlives its connections. It continues with the next server where one does not answer
- * or breaks the protocol, for as long as the servers still know it, and they forget it when nothing
- * was heard of it for its time. No thread keeps it alive: whoever has it asks often enough.
+ * A session outlives its connections: when a server does not answer or breaks the protocol it
+ * continues with the next one, until it expires because the servers have not heard from it for its
+ * timeout. No thread keeps it alive: its owner must send something often enough.
  *
- * Servers answer in the order of requests, so several can be on their way. No watch is ever set:
- * whatever comes was asked for. Limits: SESSION_ANSWER_S for a connection, for a greeting and for
- * each answer, beside the limit of who waits; SESSION_ANSWER_BYTES_MAX.
+ * Servers answer in the order of requests, so several can be in flight. No watch is ever set, so
+ * every answer belongs to a request. Limits: SESSION_ANSWER_S for a connection, for a greeting and
+ * for each answer, beside the caller's deadline; SESSION_ANSWER_BYTES_MAX.
  */
 #ifndef NET_COORDINATOR_SESSION_H
 #define NET_COORDINATOR_SESSION_H
@@ -18,11 +18,11 @@ enum {
     SESSION_ANSWER_S = 4,
     SESSION_CLOSE_S = 2,
     SESSION_ANSWER_BYTES_MAX = 4 << 20,
-    SESSION_REQUEST_BYTES = 64 << 10, /* of all that are on their way */
+    SESSION_REQUEST_BYTES = 64 << 10, /* of all requests not yet sent */
     SESSION_PASSWORD_BYTES = 16,
 };
 
-/* What is asked for: numbers of the protocol. */
+/* Request types of the protocol. */
 enum session_request {
     SESSION_CREATE = 1,
     SESSION_EXISTS = 3,
@@ -31,7 +31,7 @@ enum session_request {
     SESSION_LIST = 8,
 };
 
-/* How it is answered, beside 0. */
+/* Error codes of answers; 0 is success. */
 enum session_code {
     SESSION_NO_NODE = -101,
     SESSION_NOT_ALLOWED = -102,
@@ -43,43 +43,44 @@ enum session_code {
 
 struct zookeeper_session {
     const char *servers; /* "host:port,host:port", borrowed */
-    const char *server;  /* in `servers`: whose turn it is */
-    const char *user;    /* "name:password", borrowed; NULL: nobody is said */
-    int wanted_ms;       /* how long servers are to remember it */
-    int least_ms;        /* and must, or whoever has it does not ask often enough */
-    int64_t id;          /* 0: there is none, or none any more */
+    const char *server;  /* in `servers`: the one to use next */
+    const char *user;    /* "name:password", borrowed; NULL: no authentication */
+    int wanted_ms;       /* session timeout to ask for */
+    int least_ms;        /* shortest that is acceptable: the owner pings no faster */
+    int64_t id;          /* 0: no session, or it has expired */
     unsigned char password[SESSION_PASSWORD_BYTES];
-    int64_t seen; /* the last change that a server has told of */
+    int64_t seen; /* zxid: the last change that a server has reported */
     uint64_t heard_ms;
     struct server_connection connection;
-    int32_t asked, answered; /* the last requests' numbers */
-    struct jute_out out;     /* requests that were not sent yet */
-    size_t begun;            /* in out: where the last one begins */
+    int32_t asked, answered; /* numbers of the last requests */
+    struct jute_out out;     /* requests not sent yet */
+    size_t begun;            /* offset in out of the last request */
     unsigned char out_bytes[SESSION_REQUEST_BYTES];
-    unsigned char *answer; /* the last one */
+    unsigned char *answer; /* the last one received */
     size_t answer_room;
 };
 
-/* Of one that is zeroed, but for what is wanted of it: servers, user, wanted_ms and least_ms */
+/* The caller has zeroed it and set servers, user, wanted_ms and least_ms. */
 void session_prepare(struct zookeeper_session *);
-/* A new one. ERR_IO: no server gives one; ERR_INPUT: none that lasts, or not to this user. */
+/* Opens a new session. ERR_IO: no server grants one; ERR_INPUT: its timeout would be below
+ * least_ms, or the user is refused. */
 err session_begin(struct zookeeper_session *, uint64_t until_ms);
 void session_end(
-    struct zookeeper_session *); /* and all that hangs on it; also where there is none */
+    struct zookeeper_session *); /* and its ephemeral nodes; fine if there is no session */
 
-/* Before anything is asked. ERR_IO, also where the session is over: id is 0 then. */
+/* To be called before any request. ERR_IO, also when the session has expired: then id is 0. */
 err session_connect(struct zookeeper_session *, uint64_t until_ms);
-/* Begins a request, whose words are put into the result. */
+/* Begins a request; the caller puts its fields into the result. */
 struct jute_out *session_ask(struct zookeeper_session *, enum session_request);
-/* Sends what was asked since. ERR_IO: there are no requests any more. */
+/* Sends all requests begun since. ERR_IO: they are dropped. */
 err session_send(struct zookeeper_session *, uint64_t until_ms);
-/* To the first request that has none yet. It stays until the next one. ERR_IO, as above; ERR_INPUT:
- * the user is refused. */
+/* The answer to the oldest unanswered request, valid until the next one. ERR_IO, as above;
+ * ERR_INPUT: the user is refused. */
 err session_answer(struct zookeeper_session *, uint64_t until_ms, int *ret_code,
                    struct jute_in *ret);
 /* Keeps it alive. ERR_IO. */
 err session_ping(struct zookeeper_session *, uint64_t until_ms);
-/* What came is not an answer to what was asked: nothing of this connection is believed any more. */
+/* For an answer that does not fit its request: closes the connection. Returns the error. */
 err session_broken(struct zookeeper_session *, const char *what);
 
 #endif

@@ -1,6 +1,6 @@
-/* zookeeper.c - claims in ZooKeeper: ephemeral nodes, which go with the session that has made them.
+/* zookeeper.c - claims in ZooKeeper: ephemeral nodes, deleted with the session that created them.
  *
- * A claim whose answer was lost is made again: what is there then is the session's own, or not.
+ * A claim whose answer was lost is repeated; the node's owner tells whether it is ours.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -13,14 +13,14 @@
 
 enum {
     LEASE_MS = COORDINATOR_LEASE_S * 1000,
-    CALL_MAX_S = 8,      /* each of this file's, in whole */
-    CLAIM_TRIES_MAX = 4, /* where the answer is lost, or there is no folder */
-    GETS_MAX = 64,       /* on their way at once */
+    CALL_MAX_S = 8,      /* for each call of coordinator.h */
+    CLAIM_TRIES_MAX = 4, /* repeated when an answer is lost or the folder is missing */
+    GETS_MAX = 64,       /* in flight at once */
     LIST_BYTES_MAX = 32 << 20,
     PERMISSION_ALL = 31,
     EPHEMERAL = 1,
     ANY_VERSION = -1,
-    BEFORE_OWNER_BYTES = 4 * JUTE_LONG_BYTES + 3 * JUTE_INT_BYTES, /* in what is said of a node */
+    BEFORE_OWNER_BYTES = 4 * JUTE_LONG_BYTES + 3 * JUTE_INT_BYTES, /* offset in a node's Stat */
 };
 
 struct zookeeper {
@@ -77,9 +77,9 @@ static err zookeeper_begin(const char *servers, const char *root, bool by_tls,
     return e;
 }
 
-/* A session is over when it has expired, and when no server has answered for its whole time:
- * servers that lost their state turn away a client that has seen a later one, and never say that
- * its session is gone. */
+/* The session is over when a server says so, and when none has answered for its whole timeout:
+ * servers that lost their state reject a client that has seen a later zxid, without saying that its
+ * session is gone. */
 static err zookeeper_renew(struct coordinator *base, bool *ret_has_lost)
 {
     struct zookeeper_session *s = &((struct zookeeper *)base)->session;
@@ -113,7 +113,7 @@ static const char *path_of(const struct zookeeper *c, const char *key,
     return ret;
 }
 
-/* That user's alone, or everybody's */
+/* ACL: the user alone, or everybody if there is none */
 static err create(struct zookeeper *c, const char *path, const char *value, int flags,
                   uint64_t until_ms, int *ret_code)
 {
@@ -122,7 +122,7 @@ static err create(struct zookeeper *c, const char *path, const char *value, int 
     struct jute_out *out = session_ask(&c->session, SESSION_CREATE);
     jute_put_text(out, path);
     jute_put_text(out, value);
-    jute_put_int(out, 1); /* who may: one entry */
+    jute_put_int(out, 1); /* ACL: one entry */
     jute_put_int(out, PERMISSION_ALL);
     jute_put_text(out, c->session.user ? "auth" : "world");
     jute_put_text(out, c->session.user ? "" : "anyone");
@@ -130,7 +130,7 @@ static err create(struct zookeeper *c, const char *path, const char *value, int 
     return ask(c, until_ms, ret_code, &in);
 }
 
-/* All folders above the node, which stay. */
+/* Creates all folders above the node; these are permanent. */
 static err make_folders(struct zookeeper *c, const char *path, uint64_t until_ms)
 {
     char folder[COORDINATOR_PATH_MAX];
@@ -143,7 +143,7 @@ static err make_folders(struct zookeeper *c, const char *path, uint64_t until_ms
     return OK;
 }
 
-/* The session's, where an answer was lost. */
+/* Whether our session owns the node: asked after an answer was lost. */
 static err is_ours(struct zookeeper *c, const char *path, uint64_t until_ms, bool *ret)
 {
     struct jute_in in;
@@ -160,7 +160,7 @@ static err is_ours(struct zookeeper *c, const char *path, uint64_t until_ms, boo
     return OK;
 }
 
-/* Of a node of our session, with which both end. */
+/* Of a node that our session owns. */
 static err set_value(struct zookeeper *c, const char *path, const char *value, uint64_t until_ms)
 {
     struct jute_in in;
@@ -197,7 +197,7 @@ static err zookeeper_claim(struct coordinator *base, const char *key, const char
 
 /* ---- folders ---- */
 
-/* Of what we write; what else is there is left out. */
+/* Whether dtrain can have written this name; others are skipped. */
 static bool is_name(const char *at, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -211,10 +211,10 @@ struct zookeeper_listing {
     uint64_t until_ms;
     struct arena *arena;
     struct coordinator_entry *entries;
-    int names; /* entries that have one, */
-    int count; /* and those before that have a value, too */
+    int names; /* entries that have a name */
+    int count; /* entries at the front whose value has been read */
     size_t bytes;
-    int refusal; /* of a value: a code of the protocol; 0: none */
+    int refusal; /* error code of the protocol, for a value; 0: none */
 };
 
 static err read_names(struct zookeeper_listing *l, struct jute_in *in)
@@ -253,7 +253,7 @@ static void ask_for_value(struct zookeeper_listing *l, const char *name)
     jute_put_bool(out, false); /* unwatched */
 }
 
-/* Kept where it is one that we write, and has not gone meanwhile. */
+/* Keeps the value if it can be dtrain's; skips a node deleted meanwhile. */
 static err take_value(struct zookeeper_listing *l, const char *name)
 {
     struct jute_in in;

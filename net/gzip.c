@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-enum { WINDOW_OF_GZIP = 31 /* as zlib has it: the largest window, and a header of gzip alone */ };
+enum { WINDOW_OF_GZIP = 31 /* windowBits of zlib: 15, the largest, + 16: gzip header only */ };
 
 struct gzip {
     z_stream z;

@@ -26,9 +26,9 @@ enum {
     TIMEOUT_MAX_S = 3600,
     TRIES_MAX = 100,
     HEADER_LINE_MAX = 8192,
-    RECEIVED_BYTES = 256 << 10, /* at once */
-    LOOK_MS = 50,               /* whether what is waited for is still wanted */
-    NOTE_MS = 1000,             /* or whether to say that it is waited for */
+    RECEIVED_BYTES = 256 << 10, /* libcurl's receive buffer */
+    LOOK_MS = 50,               /* how often a waiter checks whether its result is still wanted */
+    NOTE_MS = 1000,             /* how often it checks whether to log that it waits */
 };
 
 enum transfer_state { WAITING, RUNNING, DONE };
@@ -40,26 +40,26 @@ struct http_transfer {
     struct http_transfer *next; /* in the list of all */
     enum transfer_state state;
     bool is_dropped;
-    int redirects; /* of this try, to where the body goes */
+    int redirects; /* in this try, to where the body is sent (body_waits) */
     char address[HTTP_LOCATION_BYTES];
-    uint64_t due_ms; /* when it is tried, where it waits */
+    uint64_t due_ms; /* WAITING: when the next try begins */
     int tries;
     int retry_after_s;
     bool is_other_range;
-    bool has_headers;    /* all of this answer: what comes behind its body says nothing */
-    bool is_enough;      /* of a refusal; the rest is left */
-    bool is_endless;     /* headers, or what nobody wants */
-    long hops;           /* that libcurl has followed to this answer */
+    bool has_headers;    /* all have come: lines after the body are trailers, ignored */
+    bool is_enough;      /* HTTP_REFUSAL_BYTES_MAX of a refusal have come; the rest is not read */
+    bool is_endless;     /* too many bytes of headers, or of a body that nobody wants */
+    long hops;           /* redirects that libcurl followed to get this answer */
     size_t header_bytes; /* of this try */
     size_t refusal_bytes;
-    uint64_t range_first, range_last; /* of the answer; 0, 0: it says none */
+    uint64_t range_first, range_last; /* of Content-Range; 0, 0: none */
     char reason[HTTP_REASON_BYTES];   /* "404 Not Found" */
     char curl_error[CURL_ERROR_SIZE];
     err result;
-    char why[ERROR_TEXT_MAX]; /* beside a result that is not OK */
+    char why[ERROR_TEXT_MAX]; /* error text, where result is not OK */
 };
 
-/* One for the process: it is opened with the first call, and ends with the process. */
+/* One per process: initialised by the first call, never closed. */
 static struct {
     pthread_mutex_t lock; /* guards the list and the state of what is in it */
     pthread_cond_t done;
@@ -68,12 +68,12 @@ static struct {
     pthread_t thread;
     bool is_open;
     int64_t timeout_s, tries_max;
-    uint64_t pauses; /* how many were drawn */
+    uint64_t pauses; /* counter for the random part of pauses */
     struct log_limit again;
 } http = {.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
-/* ---- libcurl, opened with the first call: it and the forty libraries that it needs would make
- * every start of the program longer by half ---- */
+/* ---- libcurl, loaded by the first call: with its forty dependencies it would make every start of
+ * the program take half as long again ---- */
 
 static struct {
     typeof(curl_easy_cleanup) *easy_cleanup;
@@ -126,9 +126,9 @@ static err open_library(void)
     return library_open(&library, functions, sizeof functions / sizeof *functions);
 }
 
-/* ---- what comes ---- */
+/* ---- receiving ---- */
 
-/* NULL: another header; else what it says, without its end of line. */
+/* The header's value, without the line end; NULL: it is another header. */
 static const char *header_value(char *line, const char *name)
 {
     const size_t bytes = strlen(name);
@@ -170,8 +170,8 @@ static uint64_t bytes_kept(const char *value)
     return sscanf(value, "bytes=0-%llu", &last) == 1 ? last + 1 : 0;
 }
 
-/* Another answer begins only where there was none yet, the one before was none ("100 Continue"), or
- * libcurl follows it: all else that looks like one is part of a trailer. */
+/* A status line begins an answer only if it is the first, follows an interim one ("100 Continue")
+ * or a redirect that libcurl follows; otherwise it is part of a trailer. */
 static bool is_of_answer(struct http_transfer *t, const char *line)
 {
     long hops = 0;
@@ -207,7 +207,7 @@ static size_t take_header(char *at, size_t size, size_t count, void *context)
     t->header_bytes += count;
     t->is_endless = t->header_bytes > HTTP_HEADERS_BYTES_MAX;
     if (t->is_endless) return 0;
-    if (count >= sizeof line) return count; /* half of an address is none */
+    if (count >= sizeof line) return count; /* truncated: ignored */
     snprintf(line, sizeof line, "%.*s", (int)count, at);
     line[strcspn(line, "\r\n")] = '\0';
     if (is_of_answer(t, line)) take_line(t, line);
@@ -220,7 +220,7 @@ static void keep_said(struct http_call *c, const char *at, size_t count)
     snprintf(c->answer.said + used, sizeof c->answer.said - used, "%.*s", (int)count, at);
 }
 
-/* A range of what is asked for: its beginning, and no more. */
+/* Whether the answer's range is the one asked for, or that up to the end of the object. */
 static bool is_range_asked(const struct http_transfer *t)
 {
     const struct http_call *c = t->call;
@@ -230,7 +230,7 @@ static bool is_range_asked(const struct http_transfer *t)
     return t->range_first == c->range_at && t->range_last + 1 == last;
 }
 
-/* No byte of what is asked for is there, and yet the whole is longer. */
+/* 416 although the object extends beyond range_at: the server contradicts itself. */
 static bool denies_range(const struct http_call *c)
 {
     return c->answer.status == 416 && c->range_bytes && c->answer.total_bytes > c->range_at;
@@ -256,7 +256,7 @@ static size_t take_body(char *at, size_t size, size_t count, void *context)
     return taken;
 }
 
-/* Of what take_body does not see. */
+/* Limits bytes that take_body does not see, as those of redirects. */
 static int watch(void *context, curl_off_t to_come, curl_off_t came, curl_off_t to_go,
                  curl_off_t gone)
 {
@@ -265,7 +265,7 @@ static int watch(void *context, curl_off_t to_come, curl_off_t came, curl_off_t 
     return t->is_endless;
 }
 
-/* ---- what is sent ---- */
+/* ---- sending ---- */
 
 static void add_header(struct http_transfer *t, const char *header)
 {
@@ -273,8 +273,7 @@ static void add_header(struct http_transfer *t, const char *header)
     if (more) t->headers = more;
 }
 
-/* A link-local address is that of the machine itself, such as its metadata: no proxy leads there.
- */
+/* Link-local addresses, such as the cloud metadata server, bypass any proxy. */
 static bool is_link_local(const char *url)
 {
     const char *host = strstr(url, "://");
@@ -317,7 +316,8 @@ static void set_tls(CURL *e, const struct http_tls *tls)
     if (tls->key) curl.easy_setopt(e, CURLOPT_SSLKEY, tls->key);
 }
 
-/* Where something is done, a server may say a byte now and then, so that the connection stays. */
+/* The minimum rate applies to reads only: while a server works on a write it may send a byte now
+ * and then to keep the connection alive. */
 static void set_limits(CURL *e, const struct http_call *c)
 {
     const bool reads = strcmp(c->method, "GET") == 0;
@@ -337,7 +337,7 @@ static void set_up(struct http_transfer *t)
     char range[64];
     set_address(t);
     set_limits(e, c);
-    /* Of HTTP/2 all ranges of a file would share one connection, and its window. */
+    /* With HTTP/2 all ranges of a file would share one connection and its flow control window. */
     curl.easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl.easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl.easy_setopt(e, CURLOPT_BUFFERSIZE, (long)RECEIVED_BYTES);
@@ -351,7 +351,7 @@ static void set_up(struct http_transfer *t)
     curl.easy_setopt(e, CURLOPT_XFERINFOFUNCTION, watch);
     curl.easy_setopt(e, CURLOPT_XFERINFODATA, t);
     curl.easy_setopt(e, CURLOPT_NOPROGRESS, 0L);
-    curl.easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* a proxy's own answer is none */
+    curl.easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L); /* ignore a proxy's own answer */
     if (c->body) set_body(t);
     if (c->tls) set_tls(e, c->tls);
     if (strcmp(c->method, "HEAD") == 0) curl.easy_setopt(e, CURLOPT_NOBODY, 1L);
@@ -363,7 +363,7 @@ static void set_up(struct http_transfer *t)
     curl.easy_setopt(e, CURLOPT_HTTPHEADER, t->headers);
 }
 
-/* ---- how it ended; who calls these holds the lock ---- */
+/* ---- outcome of a try; callers hold the lock ---- */
 
 static bool may_pass(const struct http_call *c)
 {
@@ -372,7 +372,7 @@ static bool may_pass(const struct http_call *c)
            status == 504 || (status >= 300 && c->may_pass && c->may_pass(c));
 }
 
-/* A person can change it. */
+/* Errors that the user can fix. */
 static bool is_users(CURLcode code)
 {
     return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
@@ -380,7 +380,7 @@ static bool is_users(CURLcode code)
            code == CURLE_SSL_CERTPROBLEM;
 }
 
-/* Of what libcurl could not do, these stay so. */
+/* Errors of libcurl for which retrying is pointless. */
 static bool is_final(CURLcode code)
 {
     return is_users(code) || code == CURLE_TOO_MANY_REDIRECTS || code == CURLE_OUT_OF_MEMORY;
@@ -431,7 +431,7 @@ static uint64_t pause_ms(int tries, int retry_after_s)
     return own > asked_ms ? own : asked_ms;
 }
 
-/* To where the body goes; false: that is not where it leads. */
+/* Follows the redirect to where the body is sent; false: the answer is no such redirect. */
 static bool is_led_on(struct http_transfer *t)
 {
     const struct http_call *c = t->call;
@@ -500,7 +500,7 @@ static void begin(struct http_transfer *t)
     if (curl.multi_add_handle(http.multi, t->easy)) finish(t, CURLE_OUT_OF_MEMORY);
 }
 
-/* Whom the owner has left. */
+/* Frees the transfers that their owners have dropped. */
 static void sweep(void)
 {
     for (struct http_transfer **at = &http.all; *at;) {
@@ -517,7 +517,7 @@ static void sweep(void)
     }
 }
 
-/* Returns how long nothing more is due, in ms. */
+/* Returns ms until the next transfer is due. */
 static int begin_due(void)
 {
     const uint64_t now = clock_ms();
@@ -562,7 +562,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* ---- who calls ---- */
+/* ---- for callers ---- */
 
 static int64_t limit_of(const char *name, int64_t fallback, int64_t max)
 {
@@ -633,7 +633,7 @@ bool http_is_done(const struct http_call *c)
     return is_done;
 }
 
-/* Of tries that failed: an answer that takes long is on its way. With the lock. */
+/* Logs only after failed tries: an answer may simply take long. The lock is held. */
 static void note_wait(const struct http_transfer *t, uint64_t since_ms, uint64_t *noted_ms)
 {
     const uint64_t now_ms = clock_ms(), waited_ms = now_ms - since_ms;
@@ -643,7 +643,7 @@ static void note_wait(const struct http_transfer *t, uint64_t since_ms, uint64_t
              (unsigned long long)waited_ms / 1000, t->why);
 }
 
-/* Or until nobody wants it any more. With the lock. */
+/* Waits until it is DONE or the calling thread is to end. The lock is held. */
 static void await_done(const struct http_transfer *t)
 {
     const uint64_t since_ms = clock_ms();
@@ -701,7 +701,7 @@ void http_pause(int tries)
     pthread_mutex_lock(&http.lock);
     const uint64_t ms = pause_ms(tries, 0);
     pthread_mutex_unlock(&http.lock);
-    for (uint64_t left = ms; left && !thread_is_over();) { /* ends: it is less each time */
+    for (uint64_t left = ms; left && !thread_is_over();) { /* ends: left decreases */
         const uint64_t part = thread_is_watched() && left > LOOK_MS ? LOOK_MS : left;
         clock_pause(part);
         left -= part;

@@ -73,8 +73,7 @@ struct http_call {
     const void *body;                      /* NULL: none */
     size_t body_bytes;
     const char *body_type; /* NULL: application/octet-stream */
-    uint64_t
-        range_at; /* if range_bytes is not 0: only these bytes, or as many of them as there are */
+    uint64_t range_at;     /* range_bytes not 0: only these bytes, as far as they exist */
     size_t range_bytes;
     int try_s;           /* not 0: the limit of each try, in seconds */
     int tries_max;       /* 0: DTRAIN_URL_TRIES */
@@ -86,9 +85,8 @@ struct http_call {
                             itself repeats a request that got no answer */
     const struct http_tls *tls; /* NULL: libcurl's default files, and no certificate of our own */
     const char *secret;         /* hidden where messages quote the server; NULL: nothing */
-    const char *
-        unproven; /* why the request proves nobody's identity, for the text of a 401 or 403; NULL */
-    bool lends;   /* the answer is a secret, also one that refuses: it is never quoted */
+    const char *unproven; /* why it has no credentials, for the text of a 401 or 403; or NULL */
+    bool lends;           /* the answer is a secret, also one that refuses: it is never quoted */
     /* Whether a refusal may be temporary, beside the statuses above; NULL: none is. */
     bool (*may_pass)(const struct http_call *);
     void *to;   /* what comes */

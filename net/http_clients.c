@@ -18,7 +18,7 @@ struct client {
 };
 
 struct http_clients {
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t end;
     pthread_t thread;
     bool is_ending;
@@ -27,7 +27,7 @@ struct http_clients {
     struct client at[]; /* [max] */
 };
 
-/* Its owner closes the socket once it sees that nothing comes any more. */
+/* Only shuts the socket down: its owner sees the end of the stream and closes it. */
 static void hang_up_on_slow(struct http_clients *c, uint64_t now_ms)
 {
     for (int i = 0; i < c->max; i++)

@@ -1,8 +1,8 @@
-/* http_clients.h - how long each client of a server of HTTP takes: one that says a byte now and
- * then is never silent, and would keep its place for hours.
+/* http_clients.h - a timeout per client of an HTTP server: one that sends a byte now and then is
+ * never idle and would keep its slot for hours.
  *
- * A thread looks once in a second, and hangs up on who has not had an answer for so long: since it
- * came, or since its last one.
+ * Once a second a thread hangs up on clients that have had no answer for limit_s since they
+ * connected, or since their last answer.
  */
 #ifndef NET_HTTP_CLIENTS_H
 #define NET_HTTP_CLIENTS_H
@@ -11,11 +11,11 @@
 
 struct http_clients;
 err http_clients_open(int max, int limit_s, struct http_clients **ret);
-void http_clients_close(struct http_clients *); /* NULL is fine; after all of them have gone */
+void http_clients_close(struct http_clients *); /* NULL is fine; after all clients were removed */
 
-/* From any thread. Returns its place; -1: there is none left, and it is not looked at. */
+/* From any thread. Returns its place; -1: all max places are taken, it has no timeout. */
 int http_clients_add(struct http_clients *, int fd);
 void http_clients_answered(struct http_clients *, int place); /* -1 is fine */
-void http_clients_remove(struct http_clients *, int place);   /* before its socket is closed */
+void http_clients_remove(struct http_clients *, int place); /* call it before closing the socket */
 
 #endif

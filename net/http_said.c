@@ -9,7 +9,7 @@
 
 enum { SHOWN_BYTES = HTTP_SAID_SHOWN_BYTES - 8, SECRET_BEGIN_BYTES = 8 };
 
-/* Also where the end of it is cut off */
+/* Also hides a secret whose end is truncated */
 void http_hide(char *text, const char *secret)
 {
     char begin[SECRET_BEGIN_BYTES + 1];
@@ -19,7 +19,7 @@ void http_hide(char *text, const char *secret)
         for (const char *s = secret; *at && *at == *s; s++) *at++ = '*';
 }
 
-/* What a server says stands in XML (S3), JSON (Google, Hadoop) or in lines. */
+/* Servers answer in XML (S3), JSON (Google, Hadoop) or plain text. */
 const char *http_said_in_short(const char *said, bool lends, char *to, size_t size)
 {
     char text[HTTP_SAID_BYTES];
@@ -32,7 +32,7 @@ const char *http_said_in_short(const char *said, bool lends, char *to, size_t si
     if (!from && json) {
         json = strchr(json + 1, '"') + 1;
         from = json + strspn(json, " :\t\"");
-        end = strpbrk(from, "\"\\"); /* behind a line of Hadoop's a trace of calls */
+        end = strpbrk(from, "\"\\"); /* cuts off Hadoop's stack trace */
     }
     if (!from && !lends && said[0] != '<') end = strpbrk(from = said, "\r\n");
     if (!from || !*from) return "";

@@ -1,4 +1,4 @@
-/* http_said.h - what servers say where they refuse, as messages have it. */
+/* http_said.h - shortens a server's error response for use in our error messages. */
 #ifndef NET_HTTP_SAID_H
 #define NET_HTTP_SAID_H
 
@@ -7,10 +7,10 @@
 
 enum { HTTP_SAID_SHOWN_BYTES = 208 };
 
-/* Stars instead of a secret, also where its end is cut off; NULL and "": there is none. */
+/* Replaces the secret by stars, also if its end is truncated; NULL or "": nothing to hide. */
 void http_hide(char *text, const char *secret);
-/* ": " and the message of a body, written to `to`; "": it has none. lends: a body that brings a
- * secret is shown only as far as it names something a message. */
+/* Writes ": " and the error message of the body to `to`; "": it has none. lends: the body may hold
+ * a secret; only a field named as a message is shown. */
 const char *http_said_in_short(const char *said, bool lends, char *to, size_t size);
 
 #endif

@@ -28,37 +28,37 @@ enum {
     NICE = 10,
     BACKLOG = 64,
     ADDRESSES_MAX = 8,
-    BODY_LEAST = 4096, /* bytes that are asked for at first */
+    BODY_LEAST = 4096, /* bytes allocated at first */
     TEXT_BYTES = 80,
-    REFUSED_TIMES = 4, /* a body that is too long is read to this many times what it may be */
+    REFUSED_TIMES = 4, /* a body that is too long is still read up to this multiple of the limit */
 };
 
 struct http_server {
     struct http_server_options options;
-    struct http_work work; /* without any, what is beside it */
+    struct http_work work; /* options.work, or defaults where that is NULL */
     struct http_clients *clients;
     struct MHD_Daemon *daemon;
-    int port, quiet; /* the socket that nobody listens at any more; -1: none */
-    uint64_t second; /* of the steady clock, and how many requests came in it */
+    int port, quiet; /* quiet: the former listening socket; -1: none */
+    uint64_t second; /* of the monotonic clock; `requests` counts those of this second */
     int requests;
     bool is_nice;
 
-    pthread_mutex_t lock; /* of what is below */
+    pthread_mutex_t lock; /* guards what is below */
     pthread_cond_t fewer;
-    size_t bodies; /* bytes that are there */
-    int active;    /* requests that have begun */
+    size_t bodies; /* bytes allocated for bodies */
+    int active;    /* requests in progress */
     bool is_ending;
 };
 
-/* What has come of a request. */
+/* A request of which a part has come. */
 struct coming {
     char *body; /* [room] */
     size_t bytes, room;
-    int refused;    /* a status; 0: it is not */
+    int refused;    /* HTTP status of the refusal; 0: not refused */
     bool is_packed; /* by gzip */
 };
 
-/* ---- the library, opened when it is wanted first: it needs a dozen others ---- */
+/* ---- libmicrohttpd, loaded on first use: it has a dozen dependencies ---- */
 
 static struct {
     typeof(MHD_start_daemon) *start;
@@ -101,7 +101,7 @@ const char *http_server_version(void)
 
 /* ---- requests ---- */
 
-/* So that clients that ask without end take no more than a part of one core. */
+/* Limits the rate, so that busy clients take only a part of one core. */
 static void pace(struct http_server *s)
 {
     const uint64_t now_ms = clock_ms();
@@ -181,21 +181,21 @@ static enum MHD_Result refuse(struct http_server *s, struct MHD_Connection *conn
     return reply(s, connection, &r);
 }
 
-/* What is refused is read to its end, as far as that is near: a client that writes hears nothing.
- */
+/* Up to this many bytes of a refused body are read: a client does not read the answer while it is
+ * still writing. */
 static unsigned long long readable(const struct http_server *s)
 {
     return (unsigned long long)REFUSED_TIMES * s->work.body_max;
 }
 
-/* As the client says it; what it does not say is looked at as it comes. */
+/* By Content-Length; without that the length is checked as the body comes. */
 static bool is_too_long(const struct http_server *s, struct MHD_Connection *connection)
 {
     const char *said = mhd.lookup(connection, MHD_HEADER_KIND, "Content-Length");
     return said && strtoull(said, NULL, 10) > readable(s);
 }
 
-/* What is packed in another way is refused when it is there. */
+/* Other encodings than gzip are refused once the body has been read. */
 static void note_packing(struct coming *coming, struct MHD_Connection *connection)
 {
     const char *said = mhd.lookup(connection, MHD_HEADER_KIND, "Content-Encoding");
@@ -221,7 +221,7 @@ static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *conne
     return MHD_YES;
 }
 
-/* Bytes of all bodies grow, unless they would be too many. */
+/* Counts more bytes of bodies; false: bodies_max would be exceeded. */
 static bool reserve(struct http_server *s, size_t bytes)
 {
     pthread_mutex_lock(&s->lock);
@@ -238,7 +238,7 @@ static void release(struct http_server *s, size_t bytes)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* With room for a NUL behind; 0, or a status */
+/* Makes room for count more bytes and a NUL. Returns 0, or the HTTP status of a refusal. */
 static int make_room(struct http_server *s, struct coming *coming, size_t count)
 {
     size_t room = coming->room ? coming->room : BODY_LEAST;
@@ -255,7 +255,7 @@ static int make_room(struct http_server *s, struct coming *coming, size_t count)
     return 0;
 }
 
-/* MHD_NO hangs up. */
+/* Takes a piece of the body; MHD_NO closes the connection. */
 static enum MHD_Result take(struct http_server *s, struct coming *coming, const char *bytes,
                             size_t *count)
 {
@@ -269,11 +269,11 @@ static enum MHD_Result take(struct http_server *s, struct coming *coming, const 
     return MHD_YES;
 }
 
-/* 0, or a status */
+/* Decompresses into plain. Returns 0, or the HTTP status of a refusal. */
 static int read_packed(struct http_server *s, struct gzip *packed, struct coming *plain)
 {
     enum gzip_state state = GZIP_MORE;
-    while (state == GZIP_MORE) { /* ends: each time more is there, and at most so much may be */
+    while (state == GZIP_MORE) { /* ends: plain grows, up to body_max */
         size_t count;
         const int refused = make_room(s, plain, BODY_LEAST);
         if (refused) return refused;
@@ -285,7 +285,7 @@ static int read_packed(struct http_server *s, struct gzip *packed, struct coming
     return state == GZIP_DONE ? 0 : MHD_HTTP_BAD_REQUEST;
 }
 
-/* In place of the packed body; 0, or a status */
+/* Replaces the body by its decompressed form. Returns 0, or the HTTP status of a refusal. */
 static int unpack(struct http_server *s, struct coming *coming)
 {
     struct coming plain = {0};
@@ -318,7 +318,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return reply(s, connection, &r);
 }
 
-/* A connection keeps its place among the clients, counted from 1. */
+/* The connection's context is 1 + its place in s->clients. */
 static void on_connection(void *context, struct MHD_Connection *connection, void **place,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -349,7 +349,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *state = NULL;
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 /* "8080", "localhost:8080", "[::1]:0" */
 static err read_address(const char *text, struct address *ret, bool *ret_is_any)
@@ -370,7 +370,7 @@ err http_server_check(const char *address)
     return read_address(address, &split, &is_any);
 }
 
-/* -1: errno says why. */
+/* Returns a listening socket; -1: errno says why. */
 static int listen_at(const struct sockaddr *at, socklen_t length)
 {
     const int on = 1, off = 0;
@@ -385,7 +385,7 @@ static int listen_at(const struct sockaddr *at, socklen_t length)
     return -1;
 }
 
-/* All addresses of this host, of both families where it has the second. */
+/* Listens at all addresses of this host: IPv4, and IPv6 where it has that. */
 static int listen_anywhere(const char *port)
 {
     const in_port_t number = htons((uint16_t)atoi(port));
@@ -432,7 +432,7 @@ static int port_of(int fd)
                                           : ((struct sockaddr_in *)&at)->sin_port);
 }
 
-/* Of work each client has a thread. All hold signals back, which are others' to take. */
+/* With work: one thread per client. Its threads block all signals; other threads handle them. */
 static struct MHD_Daemon *start(struct http_server *s, int fd)
 {
     const unsigned how = s->options.work

@@ -1,4 +1,4 @@
-/* library.h - a shared library that is opened when it is first needed. */
+/* library.h - a shared library that is loaded when it is first needed (dlopen). */
 #ifndef NET_LIBRARY_H
 #define NET_LIBRARY_H
 
@@ -7,19 +7,19 @@
 #include "core/base/error.h"
 
 struct library {
-    const char *file, *package; /* libcurl.so.4, libcurl4 */
-    const char *need;           /* who needs it: "URLs need libcurl" */
-    void *handle;               /* NULL: it is not open */
+    const char *file, *package; /* "libcurl.so.4", "libcurl4" */
+    const char *need;           /* for errors: "URLs need libcurl" */
+    void *handle;               /* NULL: not loaded */
 };
 
-/* A function of it, and the pointer by which it is called. */
+/* A function's name, and the pointer that library_open() sets. */
 struct library_function {
     const char *name;
     void **at;
 };
 
-/* Opens it, if it is not open yet, and finds its functions. ERR_IO: it is not installed, or is too
- * old. One thread at a time. */
+/* Loads it unless it is loaded, and looks its functions up. ERR_IO: not installed, or too old. Not
+ * thread-safe. */
 err library_open(struct library *, const struct library_function *, size_t count);
 
 #endif

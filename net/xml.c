@@ -8,7 +8,7 @@
 struct xml_reading {
     char *root;
     size_t root_size;
-    struct xml_text *wanted, *at; /* at: the one that is read; NULL: none */
+    struct xml_text *wanted, *at; /* at: the one being read; NULL: none */
     size_t used;
     int depth, at_depth;
     bool is_too_long;
@@ -68,6 +68,6 @@ void xml_read(const char *xml, size_t bytes, char *root, size_t root_size, struc
     XML_SetUserData(parser, &r);
     XML_SetElementHandler(parser, begin_element, end_element);
     XML_SetCharacterDataHandler(parser, take_text);
-    (void)XML_Parse(parser, xml, (int)bytes, XML_FALSE); /* what was read until an error counts */
+    (void)XML_Parse(parser, xml, (int)bytes, XML_FALSE); /* what was read before an error is kept */
     XML_ParserFree(parser);
 }

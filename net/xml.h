@@ -1,4 +1,4 @@
-/* xml.h - texts of elements, out of a small answer in XML. */
+/* xml.h - extracts texts of elements from a small XML answer. */
 #ifndef NET_XML_H
 #define NET_XML_H
 
@@ -6,13 +6,13 @@
 #include <stddef.h>
 
 struct xml_text {
-    const char *element; /* its name, without a prefix; NULL ends a list */
-    char *to;            /* what stands in the first one; "" where there is none, or it is longer */
+    const char *element; /* name without namespace prefix; NULL ends the list */
+    char *to;            /* gets the text of the first one; "" if absent or too long */
     size_t size;
 };
 
-/* The first element's name, and these texts, as far as it can be read: an answer may be cut.
- * root: [root_size], "": there is none; or NULL. */
+/* Reads the root element's name and these texts as far as possible: the answer may be truncated.
+ * root: [root_size], "": none; may be NULL. */
 void xml_read(const char *xml, size_t bytes, char *root, size_t root_size, struct xml_text *wanted);
 
 #endif

@@ -21,7 +21,7 @@ err web_call_open(struct web_call *c, const struct web_service *service, const c
 {
     web_call_begin(c, method, path);
     const err e = service->address(path, c);
-    if (e) errno = EINVAL; /* nobody has looked whether it is there */
+    if (e) errno = EINVAL; /* not ENOENT: whether the file exists is unknown */
     return e;
 }
 
@@ -42,7 +42,7 @@ void web_call_header(struct web_call *c, const char *format, ...)
         c->http.headers[c->header_count++] = arena_string(&c->arena, line);
 }
 
-/* As the client says it: the port where it is not the scheme's own. */
+/* The Host header: with the port unless it is the scheme's default. */
 static const char *host_header(struct arena *arena, const char *base, const char *host,
                                size_t bytes)
 {
@@ -68,7 +68,7 @@ void web_call_body(struct web_call *c, const void *at, size_t bytes)
     c->http.body_bytes = bytes;
 }
 
-/* What proves who asks may be on its way, as http_refused() says of what it does not prove. */
+/* Adds credentials. That they are missing may be temporary for URLs of url_is_let_in(): ERR_IO. */
 static err sign(struct web_call *c, const struct web_service *service)
 {
     const err e = service->sign ? service->sign(c) : OK;
@@ -101,7 +101,7 @@ err web_ask_lender(struct http_call *c, char *ret, size_t size)
     c->to = ret;
     c->max = size - 1;
     c->shown = c->url;
-    c->keeps_redirect = true; /* what proves who asks is for one host */
+    c->keeps_redirect = true; /* credentials are valid for one host */
     c->lends = true;
     if (!c->try_s) c->try_s = WEB_LENDER_TRY_S;
     err e = http_start(c);

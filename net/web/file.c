@@ -1,7 +1,7 @@
 /* file.c - a file behind a URL, read by ranges: see web.h.
  *
- * Chunks lie one behind the other and are asked for in that order: the next byte is in the first of
- * them, or they are given up. Twice as many as before are under way each time one is used up.
+ * Chunks are contiguous and requested in order: if the next byte is not in the first one, all are
+ * dropped. Each time one is used up, twice as many as before are requested at once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@ struct chunk {
     struct web_call call;
     uint64_t at;
     size_t bytes;
-    bool is_there;   /* it came, */
-    bool is_known;   /* and is of the file that was opened */
+    bool is_there;   /* its bytes have come */
+    bool is_known;   /* and belong to the version of the file that was opened */
     uint8_t *memory; /* [WEB_CHUNK_BYTES] */
 };
 
@@ -27,7 +27,7 @@ struct web_file {
     size_t head_bytes;
     struct chunk chunks[WEB_CHUNKS_MAX]; /* circular */
     int first, count, count_max;
-    uint64_t next; /* where the chunk behind them begins */
+    uint64_t next; /* offset of the chunk to request next */
 };
 
 static struct chunk *chunk_of(struct web_file *f, int i)
@@ -64,8 +64,7 @@ static err no_file(const struct web_file *f, const struct http_call *c)
                 c->answer.reason, c->answer.bytes);
 }
 
-/* Of a server that gives no ranges: all of it, into memory of its size; said: how much there is, 0:
- * that nobody has said. */
+/* For a server without ranges: reads the whole file into memory; said: its size, 0: unknown. */
 static err fetch_whole(struct web_file *f, uint64_t said)
 {
     struct web_call call;
@@ -85,7 +84,7 @@ static err fetch_whole(struct web_file *f, uint64_t said)
     return e;
 }
 
-/* What the first range tells; an empty file has none. */
+/* Learns size and version from the first range; an empty file has no range. */
 static err take_first(struct web_file *f, const struct http_call *c)
 {
     const bool is_empty = c->answer.status == 416;
@@ -181,7 +180,7 @@ static err start_chunk(struct web_file *f, struct chunk *c)
     return web_call_start(&c->call, f->service);
 }
 
-/* As many as may be under way, up to `end`. */
+/* Requests as many as allowed, up to offset `end`. */
 static err start_chunks(struct web_file *f, uint64_t end)
 {
     while (f->count < f->count_max && f->next < end) {
@@ -202,7 +201,7 @@ static err has_changed(const struct web_file *f, const char *how)
 
 static const char other_file[] = "another file took its place";
 
-/* Of a server whose ranges tell nothing: what is there now was there all the time. */
+/* For a server whose ranges name no version: checks that the file has not changed since. */
 static err look_again(struct web_file *f)
 {
     const struct file_state *was = &f->file.state;
@@ -241,7 +240,7 @@ static err check_range(const struct web_file *f, const struct chunk *c)
                 h->answer.reason);
 }
 
-/* It counts when all bytes that were asked for have come, whatever the answer says of itself. */
+/* Success means that all requested bytes have come, whatever the answer's headers say. */
 static err wait_for(struct web_file *f, struct chunk *c)
 {
     const struct http_call *h = &c->call.http;
@@ -255,7 +254,7 @@ static err wait_for(struct web_file *f, struct chunk *c)
                 h->answer.bytes);
 }
 
-/* Chunks that end before the offset are used up; where it is in none, all are given up. */
+/* Drops chunks that end before the offset; if none of the others has it, drops all. */
 static void go_to(struct web_file *f, uint64_t offset)
 {
     const bool is_inside = f->count > 0 && offset >= chunk_of(f, 0)->at && offset <= f->next;

@@ -123,7 +123,7 @@ err web_match(const struct file_system *system, const char *pattern, size_t plai
     return e;
 }
 
-/* What ends with "/" is a folder, but for the folder itself. */
+/* Keys that end with "/" are folders, except the key of the folder itself. */
 err web_visit(const struct file_system *system, const char *folder, file_found *found,
               void *context)
 {
@@ -140,7 +140,7 @@ err web_visit(const struct file_system *system, const char *folder, file_found *
     err e = list_all(system, &l, &list);
     const size_t before = strlen(prefix);
     for (size_t i = 0; !e && i < list.count; i++) {
-        if (strncmp(list.keys[i], prefix, before) != 0) continue; /* not asked for */
+        if (strncmp(list.keys[i], prefix, before) != 0) continue; /* was not requested */
         snprintf(name, sizeof name, "%s", list.keys[i] + before);
         name[strcspn(name, "/")] = '\0';
         if (name[0]) e = found(context, name);

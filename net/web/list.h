@@ -1,4 +1,4 @@
-/* list.h - lists of what is in a bucket, which servers give in pages, by the beginning of keys. */
+/* list.h - lists the keys of a bucket that have a prefix, page by page. */
 #ifndef NET_WEB_LIST_H
 #define NET_WEB_LIST_H
 
@@ -13,31 +13,31 @@ enum {
     WEB_TOKEN_BYTES = 2048,
 };
 
-/* Keys in the order of their bytes. What ends with "/" is what longer ones begin with that are left
+/* Keys sorted by bytes. One that ends with "/" is the common prefix of longer ones that are left
  * out, or an empty object that stands for a folder. */
 struct web_list {
     char **keys; /* [count] */
     size_t count, capacity, bytes;
     int pages; /* asked for so far */
     uint64_t until_ms;
-    bool is_truncated;           /* there is another page, */
-    char token[WEB_TOKEN_BYTES]; /* which is asked for by this */
+    bool is_truncated;           /* there is another page */
+    char token[WEB_TOKEN_BYTES]; /* requests the next page */
 };
 
-/* What is asked for: keys that begin with prefix, with at most `depth` "/" behind it, or more. */
+/* The request: keys that begin with prefix and have at most `depth` "/" after it; may give more. */
 struct web_listing {
     const char *scheme, *bucket, *prefix; /* scheme: "s3" */
     int depth;
 };
 
-/* Adds a page as a server wrote it. ERR_IO: it is no list. ERR_INPUT: more than WEB_KEYS_MAX keys,
- * or WEB_LIST_BYTES_MAX of them. */
+/* Parses a page and adds its keys. ERR_IO: not a list. ERR_INPUT: more than WEB_KEYS_MAX keys or
+ * WEB_LIST_BYTES_MAX bytes. */
 typedef err web_list_taker(struct web_list *, const char *page, size_t bytes);
 
 err web_list_add(struct web_list *, const char *key);
-/* Before each page is asked for. ERR_IO: there were WEB_PAGES_MAX, or it takes WEB_LIST_MAX_S. */
+/* To be called before each page. ERR_IO: WEB_PAGES_MAX or WEB_LIST_MAX_S is exceeded. */
 err web_list_turn(struct web_list *, const struct web_listing *);
-/* Makes a call that has its address, and takes its answer. */
+/* Makes a call whose address is set, and passes its answer to the taker. */
 err web_list_ask(struct web_call *, const struct web_service *, const struct web_listing *,
                  web_list_taker *, struct web_list *);
 

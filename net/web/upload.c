@@ -20,7 +20,7 @@ err upload_create(const struct file_system *system, const char *path, struct fil
     return OK;
 }
 
-/* Of the next one that is sent, or behind it */
+/* The next part to send, or the one `ahead` parts later */
 static struct upload_part *part_of(struct upload *u, int ahead)
 {
     return &u->parts[(u->sent + ahead) % u->way->parts];
@@ -40,7 +40,7 @@ err upload_start_part(struct upload *u, struct upload_part *p, uint64_t from)
     return e;
 }
 
-/* Its memory is free then. */
+/* Waits until the part is sent; then its memory can be reused. */
 static err wait_part(struct upload *u, struct upload_part *p)
 {
     const err e = p->is_sent ? u->way->wait(u, p) : OK;
@@ -60,7 +60,7 @@ static err send_part(struct upload *u, bool is_last)
     TRY(upload_start_part(u, p, p->at));
     u->sent++;
     u->at += p->bytes;
-    return wait_part(u, part_of(u, 0)); /* whose memory is filled next */
+    return wait_part(u, part_of(u, 0)); /* its memory is filled next */
 }
 
 static err make_room(const struct upload *u, struct upload_part *p)
@@ -107,7 +107,7 @@ err upload_finish(struct file_writer *writer)
 void upload_drop(struct file_writer *writer)
 {
     struct upload *u = (struct upload *)writer;
-    char said[ERROR_TEXT_MAX]; /* of what went wrong before */
+    char said[ERROR_TEXT_MAX]; /* the earlier error */
     for (int i = 0; i < u->way->parts; i++) {
         upload_close_part(&u->parts[i]);
         free(u->parts[i].memory);

@@ -1,8 +1,8 @@
-/* web.h - the inside of net/web: what the file systems behind URLs have in common.
+/* web.h - internal to net/web: what the file systems behind URLs have in common.
  *
- * A service says under which address of HTTP a path is, and puts into a request what proves who
- * asks. Files are read by ranges: the first one tells what the file is (or the service looks, and
- * looks again behind what came), and more of them are asked for at once the longer it is read on.
+ * A service maps a path to an HTTP address and adds credentials to requests. Files are read by
+ * ranges: the first one tells size and version of the file (or the service looks, and looks again
+ * after each range); the longer it is read sequentially, the more ranges are requested at once.
  */
 #ifndef NET_WEB_WEB_H
 #define NET_WEB_WEB_H
@@ -14,10 +14,10 @@
 enum {
     WEB_HEAD_BYTES = 64 << 10,  /* the first range */
     WEB_CHUNK_BYTES = 1 << 20,  /* the others */
-    WEB_CHUNKS_MAX = 8,         /* asked for at once */
-    WEB_WHOLE_MAX = 256 << 20,  /* of a file whose server gives no ranges */
-    WEB_ANSWER_BYTES = 8 << 20, /* of an answer that is no file */
-    WEB_WRITE_MAX_S = 4 * 3600, /* for a part that a server takes piece by piece, and for a copy */
+    WEB_CHUNKS_MAX = 8,         /* requested at once */
+    WEB_WHOLE_MAX = 256 << 20,  /* largest file from a server without ranges */
+    WEB_ANSWER_BYTES = 8 << 20, /* of an answer other than a file */
+    WEB_WRITE_MAX_S = 4 * 3600, /* for a copy, or a part that is taken piece by piece */
 };
 _Static_assert((int)WEB_CHUNK_BYTES *(int)WEB_CHUNKS_MAX == (int)FILE_AHEAD_BYTES,
                "more is read ahead than is said");
@@ -30,7 +30,7 @@ struct upload_way;
 struct web_call {
     struct http_call http;
     struct arena arena;
-    const char *host, *path, *query; /* of http.url, as it is sent; query: "" or "a=b&c=d" */
+    const char *host, *path, *query; /* of http.url, escaped; query: "" or "a=b&c=d" */
     int header_count;
     void *own; /* the service's, in the arena */
 };
@@ -38,21 +38,21 @@ struct web_call {
 struct web_service {
     struct file_system files;        /* first */
     const struct upload_way *upload; /* NULL: nothing can be written */
-    /* The address of a path, and how it is shown. ERR_INPUT: it is none of this service. */
+    /* Sets the address of a path, and its text for messages. ERR_INPUT: not of this service. */
     err (*address)(const char *path, struct web_call *);
-    /* The call is complete but for its proof; NULL: none is needed. */
+    /* Adds credentials to a call that is otherwise complete; NULL: none needed. */
     err (*sign)(struct web_call *);
-    /* Of a server whose ranges do not tell what the file is, else NULL: what is there now, as
-     * file_look fails, and how a range is asked for. */
+    /* For a server whose ranges do not tell the file's version, else NULL: its state now, failing
+     * as file_look does, and how a range is requested. */
     err (*look)(const char *path, struct file_state *ret);
     void (*range)(struct web_call *, uint64_t at, size_t bytes);
-    /* Asks for one page of a list (list.h); token "": the first. NULL: there are no lists. */
+    /* Requests one page of a list (list.h); token "": the first. NULL: the service has no lists. */
     err (*list)(const struct web_listing *, const char *token, struct web_list *);
 };
 
 extern const struct web_service *const web_services[]; /* NULL at the end */
 
-/* A call that has no address yet. web_call_close also after a failure. */
+/* Begins a call without an address. Needs web_call_close also after a failure. */
 void web_call_begin(struct web_call *, const char *method, const char *path);
 /* The same, with the path's address. */
 err web_call_open(struct web_call *, const struct web_service *, const char *method,
@@ -68,19 +68,21 @@ err web_call_start(struct web_call *, const struct web_service *);
 /* Starts, waits; ERR_INPUT or ERR_IO where the status is 300 or more. */
 err web_call_make(struct web_call *, const struct web_service *);
 
-/* The same; that it is not there is no failure. */
+/* The same; success if the object does not exist. */
 err web_call_remove(struct web_call *, const struct web_service *);
 
-/* Asks who lends keys or tokens; a try that says nothing else has WEB_LENDER_TRY_S. ret: [size],
- * the answer, ended by NUL; after a failure "". Fails as web_call_make() does. */
+/* Makes a call to a server that issues keys or tokens; each try may take WEB_LENDER_TRY_S if try_s
+ * is 0. ret: [size], the answer, NUL-terminated; after a failure "". Fails as web_call_make() does.
+ */
 enum { WEB_LENDER_TRY_S = 5 };
 err web_ask_lender(struct http_call *, char *ret, size_t size);
 
-/* %-escaped but for letters, digits, "-_.~" and, where `keeps_slash`, "/". */
+/* %-escapes all but letters, digits, "-_.~" and, if keeps_slash, "/". */
 char *web_escape(struct arena *, const char *text, bool keeps_slash);
 /* Base64 for URLs, without "=" at the end */
 char *web_encode(struct arena *, const void *bytes, size_t count);
-/* What a server is told of "http://user:password@host/": base64 of both; NULL: of none. */
+/* Base64 of "user:password" in "http://user:password@host/", for basic authentication; NULL: none.
+ */
 const char *web_password_proof(struct arena *, const char *url);
 
 /* For the tables of services */

@@ -1,8 +1,8 @@
 /* gs.c - objects of Google Cloud Storage by its JSON API, and of servers that answer like it:
  * gs://bucket/key.
  *
- * STORAGE_EMULATOR_HOST is the address of an emulator, to which nothing is proved;
- * CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE that of a server to which it is.
+ * STORAGE_EMULATOR_HOST is the address of an emulator, which gets no credentials;
+ * CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE that of a server which does.
  */
 #include <jansson.h>
 #include <openssl/evp.h>
@@ -20,13 +20,13 @@
 
 extern const struct web_service gs_service;
 
-/* ---- who asks ---- */
+/* ---- credentials ---- */
 
 enum {
     GS_TOKEN_BYTES = 4096,
     GS_KEY_FILE_BYTES_MAX = 64 << 10,
-    GS_TOKEN_S = 3600,      /* for how long a token is asked for, and the most that one is kept */
-    GS_TOKEN_EARLY_S = 300, /* before its end it is renewed */
+    GS_TOKEN_S = 3600,      /* requested lifetime of a token, and the longest that one is kept */
+    GS_TOKEN_EARLY_S = 300, /* renewed this long before it expires */
 };
 
 enum { ANSWER_BYTES = 16 << 10 };
@@ -36,12 +36,12 @@ static const char scope[] = "https://www.googleapis.com/auth/devstorage.read_wri
 static struct {
     pthread_mutex_t lock;
     char token[GS_TOKEN_BYTES];
-    struct timespec renewed; /* when it must be, by a clock that nobody sets */
+    struct timespec renewed; /* when it must be renewed, by CLOCK_BOOTTIME */
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the assertion ---- */
 
-/* NULL: it could not be signed. */
+/* NULL: signing failed. */
 static char *signature(struct arena *arena, EVP_PKEY *key, const char *text)
 {
     EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -65,8 +65,8 @@ static EVP_PKEY *read_key(const char *pem)
     return NULL;
 }
 
-/* The signed assertion that a token server wants: a JWT by RS256 with a key in PEM. NULL: the key
- * is none, or there is no memory. */
+/* The signed assertion for a token server: a JWT by RS256 with a PEM key. NULL: the key is invalid,
+ * or out of memory. */
 static char *gs_assertion(struct arena *arena, const char *email, const char *pem,
                           const char *audience, time_t now)
 {
@@ -157,7 +157,7 @@ static err ask_with_key(struct arena *arena, const char *path, const json_t *fil
     return ask_with_form(token_url(file), body, assertion);
 }
 
-/* A person's, as gcloud writes them */
+/* With a user's refresh token, as gcloud writes it */
 static err ask_with_refresh(struct arena *arena, const char *path, const json_t *file)
 {
     const char *id = text_of(file, "client_id"), *secret = text_of(file, "client_secret");
@@ -204,7 +204,7 @@ static err ask_machine(void)
     return e;
 }
 
-/* The file that says who asks, in the arena; NULL: none does. */
+/* Path of the credentials file, in the arena; NULL: none. */
 static const char *key_file(struct arena *arena)
 {
     const char *given = getenv("GOOGLE_APPLICATION_CREDENTIALS"), *home = getenv("HOME");
@@ -233,8 +233,8 @@ static bool is_fresh(void)
 /* The token of this process: of the service account whose key is in
  * GOOGLE_APPLICATION_CREDENTIALS, or of the person whose refresh token is there; where that is not
  * set, of what gcloud keeps below ~/.config, else of the machine's metadata server
- * (GCE_METADATA_HOST). It is kept until shortly before its end. ERR_INPUT: the key is none; else as
- * http_refused() says. */
+ * (GCE_METADATA_HOST). It is kept until shortly before its end. ERR_INPUT: the key is invalid; else
+ * as http_refused() says. */
 static err gs_token(char ret[GS_TOKEN_BYTES])
 {
     err e = OK;
@@ -255,7 +255,7 @@ static const char *emulator(void)
     return host && *host ? host : NULL;
 }
 
-/* Without what stands behind the host in some of them */
+/* Without the path that some of them have after the host */
 static const char *base_of(struct arena *arena)
 {
     const char *other = getenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE");
@@ -275,7 +275,7 @@ static void set_bucket(struct web_call *c, const char *bucket, const char *befor
     const char *path = arena_format(&c->arena, "%s" API "/b/%s/o%s", before,
                                     web_escape(&c->arena, bucket, false), behind);
     web_call_address(c, base_of(&c->arena), path, query);
-    c->http.keeps_redirect = true; /* a token is for one host */
+    c->http.keeps_redirect = true; /* a token is valid for one host */
 }
 
 /* "" of part: the object of the path in the JSON API; else what stands behind it, or, where it
@@ -465,7 +465,7 @@ static void open_session(struct upload *u, const char *method, struct web_call *
     c->http.keeps_redirect = true;
 }
 
-/* A try that comes twice does no harm: the server leaves what it has. */
+/* Sending a part twice does no harm: the server ignores bytes that it has. */
 static err start_part(struct upload *u, struct upload_part *p, uint64_t from)
 {
     const unsigned long long end = p->at + p->bytes;
@@ -523,7 +523,7 @@ static err end_upload(struct upload *u)
     return OK;
 }
 
-/* The server need not keep what was sent. */
+/* Tells the server to discard what was sent. */
 static void drop_upload(struct upload *u)
 {
     struct web_call c;

@@ -22,10 +22,10 @@ extern const struct web_service hdfs_service;
 
 static bool hdfs_recover(const char *path);
 
-/* ---- the file of tokens that Hadoop gives to what it starts ---- */
+/* ---- the token file that Hadoop gives to the programs it starts ---- */
 
-/* "HDTS", a byte for the version (0), how many tokens there are, and of each its name, identifier,
- * password, kind and service: bytes behind their number. What is asked with is all but the name. */
+/* "HDTS", a version byte (0), the number of tokens, and for each its name, identifier, password,
+ * kind and service, each preceded by its length. Requests use all but the name. */
 enum { HDFS_TOKEN_BYTES = 4096, HDFS_TOKEN_FILE_BYTES_MAX = 64 << 10 };
 
 static const char begin[] = "HDTS";
@@ -44,8 +44,8 @@ static uint8_t take_byte(struct unread_bytes *r)
     return *r->at++;
 }
 
-/* A number of Hadoop's of one byte, or behind one of up to four that says how many there are; a
- * negative one breaks the file. */
+/* Hadoop's variable-length int: one byte, or a byte that tells how many follow, up to four; a
+ * negative number is malformed. */
 static size_t take_number(struct unread_bytes *r)
 {
     const int first = (int8_t)take_byte(r);
@@ -78,7 +78,7 @@ static bool is_kind(struct unread_bytes kind)
     return false;
 }
 
-/* NULL: there is none. */
+/* NULL: none. */
 static const char *find_token(struct arena *arena, struct unread_bytes *r)
 {
     const size_t count = take_number(r);
@@ -126,7 +126,7 @@ static err hdfs_token_of_file(struct arena *arena, const char *path, const char 
     return read_tokens(arena, path, bytes, count, ret);
 }
 
-/* ---- who asks ---- */
+/* ---- credentials ---- */
 
 static const char token_letters[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=";
@@ -148,7 +148,7 @@ static const char *user(struct arena *arena)
     return arena_string(arena, entry.pw_name);
 }
 
-/* Hadoop's own way to write a token as text; what it is made of is the server's matter. */
+/* Checks the letters of a token in Hadoop's text form; the server checks the rest. */
 static err check_token(const char *token, const char *from)
 {
     const size_t bytes = strspn(token, token_letters);
@@ -158,7 +158,7 @@ static err check_token(const char *token, const char *from)
 
 /* "delegation=TOKEN" of HADOOP_TOKEN, else of the file HADOOP_TOKEN_FILE_LOCATION, else
  * "user.name=NAME" of HADOOP_USER_NAME or this process's user; "": nobody is known. ret_secret: the
- * token; "": none. ERR_INPUT: what should be a token is none. */
+ * token; "": none. ERR_INPUT: the token is malformed. */
 static err hdfs_who(struct arena *arena, const char **ret, const char **ret_secret)
 {
     const char *token = variable("HADOOP_TOKEN"), *file = variable("HADOOP_TOKEN_FILE_LOCATION");
@@ -175,16 +175,16 @@ static err hdfs_who(struct arena *arena, const char **ret, const char **ret_secr
     return OK;
 }
 
-/* What a name node says in JSON. */
+/* A name node's answer in JSON. */
 struct hdfs_answer {
-    int status;   /* 0: there is none */
-    json_t *root; /* NULL: it is empty; freed by the caller */
+    int status;   /* HTTP status; 0: no answer */
+    json_t *root; /* NULL: empty; the caller frees it */
 };
 
 /* ---- addresses ---- */
 
-/* Whether a refusal may pass: a node that does not lead or has just begun, a file whose last writer
- * is not yet given up. */
+/* Whether a refusal may be temporary: a standby or starting name node, a file still leased by its
+ * last writer. */
 static bool hdfs_may_pass(const struct http_call *c)
 {
     static const char *const exceptions[] = {"StandbyException", "RetriableException",
@@ -202,7 +202,7 @@ static bool has_port(const char *host, size_t bytes)
     return memchr(from, ':', bytes - (size_t)(from - host)) != NULL;
 }
 
-/* By HTTP; of another scheme too, which nobody takes for one of these. */
+/* The http:// or https:// base of the path's server; of any other scheme too. */
 static const char *base_of(const char *path, struct arena *arena)
 {
     const bool is_secure = strncmp(path, "swebhdfs:", 9) == 0;
@@ -212,7 +212,7 @@ static const char *base_of(const char *path, struct arena *arena)
     return arena_format(arena, "%s://%.*s%s", is_secure ? "https" : "http", (int)bytes, host, port);
 }
 
-/* By the command line or the spec */
+/* Whether the user has named this server, on the command line or in the spec */
 static bool is_named(const char *base, struct arena *arena)
 {
     const char *server;
@@ -230,8 +230,8 @@ static err refuse_token(const struct web_call *c, const char *base)
                 c->http.shown, base);
 }
 
-/* The call of an operation, "op=OPEN&offset=0", of a path. ERR_INPUT: it has no host, or the token
- * of who asks is none. */
+/* The call of an operation, "op=OPEN&offset=0", of a path. ERR_INPUT: the path has no host, or
+ * the token is malformed. */
 static err hdfs_address(const char *path, const char *operation, struct web_call *c)
 {
     const char *host = strstr(path, "://") + 3, *who, *secret;
@@ -294,7 +294,7 @@ static err hdfs_ask(const char *method, const char *path, const char *operation,
     char *answer = malloc(WEB_ANSWER_BYTES);
     if (!answer) return fail(ERR_MEMORY, "no memory for what a server says");
     web_call_begin(&c, method, path);
-    errno = EINVAL; /* nobody has looked whether it is there */
+    errno = EINVAL; /* not ENOENT: whether the file exists is unknown */
     err e = hdfs_address(path, operation, &c);
     if (strcmp(method, "PUT") == 0) web_call_body(&c, "", 0);
     c.http.to = answer;
@@ -361,7 +361,7 @@ static err hdfs_find(const char *path, struct file_state *ret)
     return e;
 }
 
-/* The same; what another life left under its spare name gets its name first. */
+/* The same; first finishes a rename that was interrupted (hdfs_recover). */
 static err hdfs_look(const char *path, struct file_state *ret)
 {
     char said[ERROR_TEXT_MAX];
@@ -380,8 +380,8 @@ static err fail_list(void)
     return fail(ERR_IO, "the server's list of files is broken");
 }
 
-/* Names in a folder ("d/"; "": the root) that the list is of; folders end with a "/". ret_last: the
- * name that the next batch begins behind. */
+/* Adds the names in a folder ("d/"; "": the root) that match the listing; folders end with "/".
+ * ret_last: the name after which the next batch begins. */
 static err take_names(const struct web_listing *l, const char *folder, const json_t *statuses,
                       struct web_list *to, char ret_last[WEB_TOKEN_BYTES])
 {
@@ -402,8 +402,8 @@ static err take_names(const struct web_listing *l, const char *folder, const jso
     return OK;
 }
 
-/* One batch behind `last`; what is not there has none. Servers from before Hadoop 2.9 know only
- * lists that are whole. */
+/* One batch of names after `last`; empty if there is no such folder. Servers older than Hadoop 2.9
+ * give only complete lists. */
 static err ask_batch(const char *path, const char *last, struct hdfs_answer *ret)
 {
     struct arena arena = {0};
@@ -468,31 +468,30 @@ static err list_page(const struct web_listing *l, const char *token, struct web_
 
 /* ---- writing ---- */
 
-/* A file is created under a spare name and then gets its own, which it takes from what had it. What
- * is larger than a part is appended part by part; where the answer is lost, the length of the file
- * tells what came.
+/* A file is created under a temporary name and then renamed, replacing an old one. More than one
+ * part is appended part by part; if an answer is lost, the file's length tells what has arrived.
  *
- * A server that gives a file no name that another has (HttpFS) needs three steps: the new file is
- * NAME.tempstate0, the old one is removed, the new one gets the name. Where a life ends between the
- * last two, whoever next looks for the name finishes that.
+ * A server whose rename does not replace (HttpFS) needs three steps: rename the new file to
+ * NAME.tempstate0, remove the old one, rename the new one. If the process dies between the last
+ * two, whoever looks for the name next finishes that.
  */
 enum {
     HDFS_PART_BYTES = 8 << 20,
-    HDFS_SENDS_MAX = 20, /* of a part; a data node that died holds a file for a minute */
+    HDFS_SENDS_MAX = 20, /* per part; a dead data node keeps a file leased for a minute */
 };
 #define HDFS_SPARE ".tempstate" /* and a number; sweeps of a run's folder know it */
 
 struct hdfs_upload {
     struct upload upload; /* first */
-    char *spare;          /* its name until it is whole; NULL: no part was begun */
-    bool has_spare;       /* something of it may be there */
+    char *spare;          /* its temporary name; NULL: no part was begun */
+    bool has_spare;       /* a file of that name may exist */
 };
 
 static const char create[] = "op=CREATE&overwrite=true", append[] = "op=APPEND";
 
 /* ---- names ---- */
 
-/* The server, as a number, whose renames replace what has the name; 0: none has shown it yet. */
+/* Hash of the server whose rename is known to replace a file; 0: none yet. */
 static _Atomic uint64_t replacing;
 
 static uint64_t server_of(const char *path)
@@ -509,15 +508,15 @@ static err remove_name(const char *path)
     return e && errno == ENOENT ? OK : e;
 }
 
-/* The part of a URL that is the server's path */
+/* The path within a URL */
 static const char *path_there(const char *path)
 {
     const char *host = strstr(path, "://") + 3;
     return host + strcspn(host, "/");
 }
 
-/* more: "", or "&" and what else is asked for. A name node that takes options answers nothing, and
- * has done it; others say whether they have. */
+/* more: "", or "&" and further parameters. A name node that knows rename options answers without a
+ * body on success; others answer whether they have renamed. */
 static err rename_once(const char *from, const char *to, const char *more, bool *ret_done)
 {
     struct arena arena = {0};
@@ -533,7 +532,7 @@ static err rename_once(const char *from, const char *to, const char *more, bool 
     return e;
 }
 
-/* Of a rename whose answer was lost: the name is that very file's. */
+/* After a rename whose answer was lost: whether the name now belongs to that file. */
 static bool has_name(const char *path, const struct file_state *of)
 {
     char said[ERROR_TEXT_MAX];
@@ -561,8 +560,8 @@ static err spare_name(const char *path, uint64_t number, char **ret)
     return *ret ? OK : fail(ERR_MEMORY, "no memory for the name of a file");
 }
 
-/* With what a life left that ended between two of the three steps, which a server that replaces
- * does not need: else it would get the name once that is free. */
+/* Also removes the file of an interrupted three-step rename, which would otherwise be given the
+ * name once that is free. */
 static err hdfs_remove(const char *path)
 {
     char *whole = NULL;
@@ -574,8 +573,8 @@ static err hdfs_remove(const char *path)
     return e;
 }
 
-/* What is left of the three steps where the last one is missing. false also where nothing was left,
- * or it is not known. */
+/* Does the last of the three steps if it is missing. false: there was nothing to finish, or it is
+ * unknown. */
 static bool hdfs_recover(const char *path)
 {
     char *whole = NULL;
@@ -591,7 +590,7 @@ static err move_in_steps(const char *from, const char *to, const struct file_sta
 {
     struct file_state old;
     char *whole = NULL;
-    TRY(hdfs_look(to, &old)); /* what cannot be renamed for another reason stays as it is */
+    TRY(hdfs_look(to, &old)); /* on other failures nothing is changed */
     TRY(spare_name(to, 0, &whole));
     err e = remove_name(whole);
     if (!e) e = rename_file(from, whole, state);
@@ -613,7 +612,7 @@ static err hdfs_move(const char *from, const char *to)
 
 /* ---- parts ---- */
 
-/* An empty file is whole at once. */
+/* An empty file is complete once created. */
 static err start_part(struct upload *u, struct upload_part *p, uint64_t from)
 {
     struct hdfs_upload *h = (struct hdfs_upload *)u;
@@ -624,7 +623,7 @@ static err start_part(struct upload *u, struct upload_part *p, uint64_t from)
     TRY(hdfs_address(h->has_spare ? h->spare : u->path, from ? append : create, c));
     web_call_body(c, p->memory + skipped, p->bytes - skipped);
     c->http.body_waits = true;
-    c->http.tries_max = from > 0; /* an append that was done is not done again */
+    c->http.tries_max = from > 0; /* an append must not be repeated blindly */
     c->http.is_counted = from > 0;
     c->http.to = p->answer;
     c->http.max = sizeof p->answer;
@@ -640,7 +639,7 @@ static err take_part(struct upload_part *p)
     return refused;
 }
 
-/* How much of the file is there, where nobody said that all is */
+/* How many bytes of the file have arrived, after a failure */
 static err find_kept(const struct upload *u, const struct upload_part *p, uint64_t *ret)
 {
     struct file_state state;
@@ -673,7 +672,7 @@ static err wait_part(struct upload *u, struct upload_part *p)
 
 static err begin_upload(struct upload *u)
 {
-    const uint64_t number = random_u64((uint64_t)getpid(), clock_ns()) | 1; /* 0 is for a step */
+    const uint64_t number = random_u64((uint64_t)getpid(), clock_ns()) | 1; /* 0: see above */
     return spare_name(u->path, number, &((struct hdfs_upload *)u)->spare);
 }
 
@@ -685,7 +684,7 @@ static err end_upload(struct upload *u)
     return OK;
 }
 
-/* Nobody else removes it. */
+/* Removes the temporary file. */
 static void drop_upload(struct upload *u)
 {
     struct hdfs_upload *h = (struct hdfs_upload *)u;

@@ -17,7 +17,7 @@ struct file_setting {
     size_t size;
 };
 
-/* What is found first counts. */
+/* Keeps a setting unless one was found before. */
 static void keep(const struct file_setting *settings, const char *name, const char *value)
 {
     for (const struct file_setting *s = settings; s->name; s++)
@@ -32,7 +32,7 @@ static char *trimmed(char *text)
     return text;
 }
 
-/* "[default]", and of the config "[profile NAME]" */
+/* "[NAME]", in the config file "[profile NAME]" */
 static bool is_profile(char *line, const char *profile)
 {
     char *name = trimmed(line + 1);
@@ -88,8 +88,8 @@ static err check(const struct aws_keys *k)
                 k->id[0] ? "first" : "second");
 }
 
-/* A server that is not Amazon's does not know the keys of a machine's role: these are not asked
- * for. */
+/* Keys of a machine's role are requested only for Amazon's own servers, or where the environment
+ * names a metadata server. */
 static bool may_be_amazons(const struct aws_keys *k)
 {
     const char *said = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT");
@@ -105,14 +105,14 @@ err aws_keys_find(struct aws_keys *ret)
     take("AWS_DEFAULT_REGION", k.region, sizeof k.region);
     take("AWS_ENDPOINT_URL_S3", k.endpoint, sizeof k.endpoint);
     take("AWS_ENDPOINT_URL", k.endpoint, sizeof k.endpoint);
-    const bool has_keys = k.id[0] || k.secret[0]; /* then a token is theirs, and else a file's */
+    const bool has_keys = k.id[0] || k.secret[0]; /* then the environment's token is theirs */
     if (has_keys) take("AWS_SESSION_TOKEN", k.token, sizeof k.token);
     const bool is_of_pod = !has_keys && aws_role_is_of_pod();
     const struct file_setting settings[] = {
         {"region", k.region, sizeof k.region},
         {"endpoint_url", k.endpoint, sizeof k.endpoint},
         {has_keys || is_of_pod ? NULL : "aws_access_key_id", k.id,
-         sizeof k.id}, /* a pair is of one place */
+         sizeof k.id}, /* id and secret must come from the same place */
         {"aws_secret_access_key", k.secret, sizeof k.secret},
         {"aws_session_token", k.token, sizeof k.token},
         {0},

@@ -25,10 +25,10 @@ enum {
 
 static struct {
     pthread_mutex_t lock;
-    bool is_known; /* whether there is a role */
+    bool is_known; /* it is known whether there is a role */
     struct aws_keys keys;
-    time_t renewed_s, until_s; /* by the clock by which requests are signed */
-    char why[WHY_BYTES];       /* there is no role; stands from is_known on */
+    time_t renewed_s, until_s; /* by the wall clock, as signatures */
+    char why[WHY_BYTES];       /* why there is no role; constant once is_known */
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER, .why = NOT_FOUND};
 
 static const char *setting(const char *name)
@@ -89,7 +89,7 @@ static err keep_json(const char *text, const char *shown)
     return keep(&l, shown);
 }
 
-/* Keys that are there, for so long */
+/* Whether there are keys that stay valid for so long */
 static bool holds(int at_least_s)
 {
     return kept.keys.id[0] && time(NULL) + at_least_s < kept.until_s;
@@ -98,11 +98,11 @@ static bool holds(int at_least_s)
 /* ret: [ANSWER_BYTES] */
 static err ask(struct http_call *c, char *ret)
 {
-    if (holds(SHORTEST_S)) c->tries_max = 1; /* it is asked again soon, and others wait for this */
+    if (holds(SHORTEST_S)) c->tries_max = 1; /* will be retried soon, and callers wait meanwhile */
     return web_ask_lender(c, ret, ANSWER_BYTES);
 }
 
-/* Without the end of its line; NULL: it cannot be read, as error_text() says. */
+/* Without its line end; NULL: it cannot be read, error_text() says why. */
 static char *read_token(struct arena *arena, const char *path)
 {
     FILE *in = NULL;
@@ -183,7 +183,7 @@ static err ask_container(struct arena *arena, const char *url, char *answer)
 
 static const char proof[] = "X-aws-ec2-metadata-token: ";
 
-/* A service that is busy is asked again, one that is not there is not. ret_is_busy: it still is. */
+/* Retries while the service is busy, not if it is absent. ret_is_busy: it still is. */
 static err ask_metadata(struct arena *arena, const char *method, const char *base, const char *path,
                         const char *header, char *answer, bool *ret_is_busy)
 {
@@ -212,7 +212,7 @@ static err ask_machine(struct arena *arena, char *answer, bool *ret_is_busy)
     if (!is_header_text(answer)) return fail(ERR_IO, "%s: no token", base);
     header = arena_format(arena, "%s%s", proof, answer);
     TRY(ask_metadata(arena, "GET", base, roles, header, answer, ret_is_busy));
-    answer[strcspn(answer, "\r\n")] = '\0'; /* there may be several, of which the first counts */
+    answer[strcspn(answer, "\r\n")] = '\0'; /* of several lines the first counts */
     if (!*answer) return fail(ERR_IO, "%s: no role", base);
     const char *role = arena_format(arena, "%s%s", roles, web_escape(arena, answer, false));
     TRY(ask_metadata(arena, "GET", base, role, header, answer, ret_is_busy));
@@ -225,9 +225,9 @@ static bool may_ask_machine(bool asks_machine)
     return asks_machine && !(off && strcasecmp(off, "true") == 0);
 }
 
-/* ---- whoever it is ---- */
+/* ---- all three ---- */
 
-/* A machine that gave keys before, and does not now, or is too busy to say, is a failure; one that
+/* It is an error if a machine gave keys before and does not now, or is too busy to answer; one that
  * never did has no role. */
 static err ask_whoever(struct arena *arena, const char *region, bool asks_machine, char *answer)
 {

@@ -21,14 +21,14 @@
 
 enum {
     AWS_ROLE_EARLY_S = 300,
-    AWS_ROLE_MACHINE_S = 2, /* for a machine's metadata to answer: elsewhere nobody does */
+    AWS_ROLE_MACHINE_S = 2, /* timeout for the metadata server, which exists only on EC2 */
 };
 
-bool aws_role_is_of_pod(void); /* the first of these */
-/* id, secret and token of `keys`, whose region is known; id "": there is no role.
- * asks_machine: of an instance, too. ERR_INPUT, ERR_IO: a role that is named is not given. */
+bool aws_role_is_of_pod(void); /* the first case above */
+/* Sets id, secret and token of `keys`, whose region is set; id "": no role. asks_machine: also try
+ * the EC2 metadata. ERR_INPUT, ERR_IO: a named role gives no keys. */
 err aws_role_keys(struct aws_keys *keys, bool asks_machine);
-/* Where that had no keys: why, for a person */
+/* Why it gave no keys, for messages */
 const char *aws_role_none(void);
 
 #endif

@@ -49,11 +49,11 @@ static void derive(const struct aws_request *r, const struct aws_keys *keys, uns
     chain(key, SHA256_DIGEST_LENGTH, "aws4_request", strlen("aws4_request"));
 }
 
-/* The request in the form that both sides hash. */
+/* The canonical request, which both sides hash. */
 static err canonical(const struct aws_request *r, const char *names, char *to)
 {
     int used = snprintf(to, CANONICAL_BYTES, "%s\n%s\n", r->method, r->path);
-    for (const char *from = r->query; *from && used < CANONICAL_BYTES;) { /* a key alone has "=" */
+    for (const char *from = r->query; *from && used < CANONICAL_BYTES;) { /* adds "=" to a key */
         const int pair = (int)strcspn(from, "&");
         const bool has_value = memchr(from, '=', (size_t)pair) != NULL;
         used += snprintf(to + used, CANONICAL_BYTES - (size_t)used, "%s%.*s%s",

@@ -1,4 +1,4 @@
-/* aws_sign.h - proofs of who asks, as Amazon defines them: Signature Version 4. */
+/* aws_sign.h - signs requests by AWS Signature Version 4. */
 #ifndef NET_WEB_S3_AWS_SIGN_H
 #define NET_WEB_S3_AWS_SIGN_H
 
@@ -10,17 +10,17 @@
 enum { SHA256_HEX_BYTES = 65, AWS_DATE_BYTES = 17, AWS_PROOF_BYTES = 1024, AWS_TOKEN_BYTES = 8192 };
 
 struct aws_keys {
-    char id[256], secret[256], token[AWS_TOKEN_BYTES]; /* id "": none; token "": it is for good */
-    char region[64], endpoint[1024];                   /* "": not said */
+    char id[256], secret[256], token[AWS_TOKEN_BYTES]; /* id "": no keys; token "": permanent */
+    char region[64], endpoint[1024];                   /* "": not set */
 };
 
-/* A header that is signed; names in small letters, in their order. */
+/* A signed header; names in lower case, sorted. */
 struct aws_header {
     const char *name, *value;
 };
 
 struct aws_request {
-    const char *method, *path, *query; /* as they are sent; keys of the query in their order */
+    const char *method, *path, *query; /* as they are sent; the query's keys sorted */
     const struct aws_header *headers;  /* host and x-amz-date among them */
     int header_count;
     const char *body_hash; /* x-amz-content-sha256 */
@@ -32,7 +32,7 @@ struct aws_request {
 void aws_date(time_t, char ret[AWS_DATE_BYTES]);
 /* In hexadecimal */
 void aws_hash(const void *bytes, size_t count, char ret[SHA256_HEX_BYTES]);
-/* What stands in the header Authorization. ERR_INPUT: the request is too long. */
+/* The value of the Authorization header. ERR_INPUT: the request is too long. */
 err aws_sign(const struct aws_request *, const struct aws_keys *, char ret[AWS_PROOF_BYTES]);
 
 #endif

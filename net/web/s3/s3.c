@@ -1,7 +1,7 @@
 /* s3.c - objects of Amazon S3, and of servers that answer like it: s3://bucket/key.
  *
- * Without an endpoint in the environment, buckets are host names of Amazon's; one whose name has
- * dots, and all of an endpoint, stand in front of the key.
+ * Without an endpoint in the environment, a bucket is part of Amazon's host name; one whose name
+ * has dots, and any of another endpoint, is the first part of the path.
  */
 #include <expat.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ enum { TEXT_BYTES = 4096 };
 struct page {
     struct web_list *list;
     XML_Parser parser;
-    int depth, contents; /* the depth of the object that is read; 0: none */
+    int depth, contents; /* contents: depth of the element of the current object; 0: none */
     char text[TEXT_BYTES];
     size_t used;
     bool is_list, has_name;
@@ -66,7 +66,7 @@ static void begin_element(void *context, const char *name, const char **attribut
     if (p->depth == p->contents) p->has_name = false;
 }
 
-/* Of what is neither nobody knows whether there is more. */
+/* IsTruncated: a value that is neither true nor false makes the list invalid. */
 static void take_end(struct page *p)
 {
     p->list->is_truncated = strcmp(p->text, "true") == 0;
@@ -126,10 +126,10 @@ static err s3_list_take(struct web_list *l, const char *page, size_t bytes)
     return p.e;
 }
 
-/* What a call of this service has for its own */
+/* Members of a call that only this service uses */
 struct s3_request {
     struct aws_keys keys;
-    const char *copied, *copied_range; /* "/bucket/key", "bytes=0-9"; NULL: nothing is copied */
+    const char *copied, *copied_range; /* "/bucket/key", "bytes=0-9"; NULL: not a copy */
 };
 
 enum { SIGNED_MAX = 6 };
@@ -145,7 +145,7 @@ static err check_endpoint(const struct aws_keys *keys)
                 keys->endpoint);
 }
 
-/* Of a key in a bucket ("": the bucket itself) */
+/* Sets the address of a key in a bucket ("": the bucket itself) */
 static err set_address(struct web_call *c, const char *bucket, const char *key, const char *query)
 {
     struct s3_request *request = arena_new(&c->arena, sizeof *request);
@@ -169,11 +169,11 @@ static err set_address(struct web_call *c, const char *bucket, const char *key, 
     else
         path = arena_format(&c->arena, "/%s%s%s", bucket, *escaped ? "/" : "", escaped);
     web_call_address(c, base, path, query);
-    c->http.keeps_redirect = true; /* a proof is for one host */
+    c->http.keeps_redirect = true; /* a signature is valid for one host */
     return OK;
 }
 
-/* query: its keys in the order of their bytes */
+/* query: its keys sorted by bytes */
 static err s3_address(const char *path, const char *query, struct web_call *c)
 {
     char bucket[BUCKET_BYTES_MAX];
@@ -188,7 +188,7 @@ static err address_of(const char *path, struct web_call *c)
     return s3_address(path, "", c);
 }
 
-/* ---- proofs ---- */
+/* ---- signing ---- */
 
 static err sign(struct web_call *c)
 {
@@ -244,14 +244,14 @@ static err list_page(const struct web_listing *l, const char *token, struct web_
 
 /* ---- writing ---- */
 
-/* Of a file of more than a part, parts of S3_PART_BYTES are sent, later ones larger; three at once.
+/* A file larger than one part is sent in parts of S3_PART_BYTES, later ones larger; three at once.
  */
 enum {
     S3_PART_BYTES = 8 << 20,
     S3_PARTS = 4,                /* in memory */
-    S3_PARTS_MAX = 10000,        /* of a file, says S3 */
+    S3_PARTS_MAX = 10000,        /* of a file, S3's limit */
     S3_PARTS_OF_A_SIZE = 1000,   /* then they are larger by S3_PART_BYTES: 440 GB in all */
-    S3_COPY_BYTES_MAX = 1 << 30, /* at once */
+    S3_COPY_BYTES_MAX = 1 << 30, /* in one request */
 };
 
 enum {
@@ -277,8 +277,8 @@ struct s3_upload {
 
 /* ---- single requests ---- */
 
-/* One whose answer is looked at; ret: [ANSWER_BYTES], ended by NUL. A success may still say in its
- * body that it is none. */
+/* A call whose body is read; ret: [ANSWER_BYTES], NUL-terminated. The body of a 200 may still be an
+ * error. */
 static err ask(struct web_call *c, char *ret)
 {
     c->http.to = ret;
@@ -321,7 +321,7 @@ static err put_whole(struct upload *u, const struct upload_part *p)
 
 /* ---- uploads of parts ---- */
 
-/* Of the element of that name; false: there is none, or it is too long. */
+/* The text of the element of that name; false: absent or too long. */
 static bool find_text(const char *xml, const char *name, char *ret, size_t size)
 {
     struct xml_text wanted[] = {{name, ret, size}, {0}};
@@ -333,7 +333,7 @@ static err begin_multipart(struct multipart *u)
 {
     struct web_call c;
     char answer[ANSWER_BYTES], name[UPLOAD_BYTES / 3];
-    if (!u->tags) u->tags = calloc(S3_PARTS_MAX, sizeof *u->tags); /* a failure may come again */
+    if (!u->tags) u->tags = calloc(S3_PARTS_MAX, sizeof *u->tags); /* an earlier try may have */
     if (!u->tags) return fail(ERR_MEMORY, "no memory to write %s", u->path);
     err e = open_call(&c, "POST", u->path, "uploads");
     web_call_body(&c, "", 0);
@@ -392,7 +392,7 @@ static err put_together(const struct multipart *u, const char *parts, int *ret_s
     return e;
 }
 
-/* Where an answer was lost, the upload is gone when it is asked for again, and the object there. */
+/* If an answer was lost, a retry finds the upload gone and the object there. */
 static err finish_multipart(struct multipart *u, uint64_t bytes)
 {
     struct file_state state;
@@ -408,7 +408,7 @@ static err finish_multipart(struct multipart *u, uint64_t bytes)
     return e;
 }
 
-/* Also where it failed: what was sent of it costs its owner. */
+/* Also after a failure: parts left on the server cost money. */
 static void drop_multipart(struct multipart *u)
 {
     struct web_call c;

@@ -1,6 +1,6 @@
-/* inproc.c - links between two owners in one loop: for tests, simulation and the single process.
+/* inproc.c - links between two owners in one loop: for tests, simulation and single-process runs.
  *
- * What is sent goes to the inbox of the other end and is delivered when the loop looks at it.
+ * A message is put into the inbox of the other end and delivered when the loop looks at that.
  * Windows are the same memory on both sides.
  */
 #include "net/loop_inside.h"
@@ -11,7 +11,7 @@
 
 struct inproc {
     struct link link;    /* first */
-    struct inproc *peer; /* NULL: not connected, or it has gone */
+    struct inproc *peer; /* NULL: not connected, or the peer has closed */
     struct parcel_queue inbox;
 };
 
@@ -20,7 +20,7 @@ static struct inproc *inproc_of(struct link *link)
     return (struct inproc *)link;
 }
 
-/* The loop is the registry: an address is known within it alone. */
+/* Addresses are looked up among the loop's listeners: they are valid only within it. */
 static struct listener *find_listener(struct loop *loop, const char *address)
 {
     for (struct listener *at = loop_first_listener(loop); at; at = at->next)
@@ -55,7 +55,7 @@ static void connect_now(struct inproc *active)
     link_set_peer_name(link, active->link.peer_name);
     passive->peer = active;
     active->peer = passive;
-    active->link.state = LINK_OPEN; /* so that accepted() finds an end that can hear */
+    active->link.state = LINK_OPEN; /* so that accepted() can already send to it */
     link_open(link);
     if (active->link.state == LINK_OPEN) link_open(&active->link);
 }
@@ -117,7 +117,7 @@ static bool inproc_look(struct link *link)
     return count > 0;
 }
 
-/* A loop does not wake itself: it must not sleep over what is there. */
+/* Nothing wakes the loop for its own links: it must not block while the inbox has messages. */
 static bool inproc_arm(struct link *link)
 {
     const struct inproc *inproc = inproc_of(link);

@@ -1,15 +1,15 @@
-/* loop.c - epoll for descriptors, a list of links that are looked at, and the art of waiting.
+/* loop.c - epoll for descriptors, a list of links to poll, and how to wait for both.
  *
  * A link is found ready in two ways: its descriptor is (epoll), or looking at it shows something
- * (a ring; a socket by a read that does not wait). Looking is faster and costs nothing for rings;
- * for sockets it costs a system call each, so that it is done for a handful only.
+ * (a ring; a socket by a non-blocking read). Looking is faster and costs nothing for rings; for
+ * sockets it costs a system call each, so it is done only if there are few of them.
  *
  * Waiting is done in three steps: look, look again for spin_us with sched_yield between looks, and
  * block. Before blocking, every ring is armed: its peer is told that it must wake this side,
- * and the ring is looked at once more, so that nothing that came in between is slept over.
+ * and the ring is looked at once more, so that nothing that came in between is missed.
  *
- * Guests (guests.h) are in lists of their own. Their epoll instance is a descriptor of the loop's,
- * which is watched only while they do not rest.
+ * Guests (guests.h) are in lists of their own. They have an epoll instance of their own, a
+ * descriptor that the loop watches only while guests do not rest.
  *
  * Nothing is freed while callbacks may stand on it: descriptors leave a watch with a new
  * generation, links and listeners are freed at the end of loop_poll.
@@ -37,27 +37,27 @@
 
 enum {
     EVENTS_MAX = 64,           /* of one epoll_wait */
-    LOOKED_AT_SOCKETS_MAX = 8, /* more than these are left to epoll */
-    LOOKS_PER_EPOLL = 16,      /* looks at links for one at descriptors while there is traffic */
+    LOOKED_AT_SOCKETS_MAX = 8, /* if there are more sockets, only epoll watches them */
+    LOOKS_PER_EPOLL = 16,      /* looks at links per look at descriptors while there is traffic */
     EXPIRE_EVERY_MS = 50,
 };
 
 struct loop {
     struct watches watches;
-    int spare_fd; /* given up for a moment to turn a connection away */
+    int spare_fd; /* closed for a moment to accept a connection and turn it away */
     struct links links;
     struct guests guests;
     int guest_watch;       /* of their epoll instance */
-    bool guests_are_ready; /* it says so */
+    bool guests_are_ready; /* that instance has events */
     bool guest_work_waits; /* loop_begin_guests was refused, or there is more to do */
-    bool work_went_last, links_went_last; /* of guests: they take turns */
-    uint64_t (*now_ns)(void);             /* by which turns are measured */
+    bool work_went_last, links_went_last; /* guests' work and links take turns */
+    uint64_t (*now_ns)(void);             /* the clock that measures turns */
     int spin_us, stall_ms;
     struct tls_keys *keys; /* borrowed; NULL: links are not encrypted */
-    bool is_insecure;      /* and may come from other hosts all the same */
-    uint64_t refusals;     /* of peers that did not prove who they are */
+    bool is_insecure;      /* loop_set_insecure: without keys, peers on other hosts are accepted */
+    uint64_t refusals;     /* peers that failed authentication */
     bool is_polling;
-    bool is_moving;      /* loop_move */
+    bool is_moving;      /* within loop_move */
     struct mover *mover; /* NULL until the loop is lent for the first time */
     bool is_lent;
     int busy_looks; /* since descriptors were looked at */
@@ -255,7 +255,7 @@ void loop_end_guests_here(struct loop *loop)
     end_guests(loop);
 }
 
-/* What a new member brings about is not the guests' any more. */
+/* Ends the guests' turn: what a link does as a member is not charged to guests. */
 void loop_move_link(struct loop *loop, struct link *link, bool is_guest)
 {
     if (link->is_guest == is_guest) return;
@@ -272,7 +272,7 @@ struct loop_bytes loop_bytes(const struct loop *loop, uint32_t type)
     return type < MESSAGE_TYPES ? loop->bytes[type] : (struct loop_bytes){0};
 }
 
-/* Of a type that nobody knows nothing is kept. */
+/* Ignores unknown types. */
 void loop_count(struct loop *loop, uint32_t type, struct loop_bytes more)
 {
     if (type >= MESSAGE_TYPES) return;
@@ -319,7 +319,7 @@ static bool look_at_rings_of_guests(struct loop *loop)
 {
     bool delivered = false;
     for (struct link *link = loop->links.first[GUESTS], *next; link; link = next) {
-        next = link->next; /* it may become a member's now */
+        next = link->next; /* the link may become a member's, and leave this list */
         if (link->ops->shares_memory) delivered |= link_look(link);
     }
     return delivered;
@@ -330,13 +330,13 @@ static bool guests_may(const struct loop *loop)
     return !guests_rest(&loop->guests, loop->now_ns());
 }
 
-/* After work they are looked at in any case: while they rest nobody sees that they are ready. */
+/* After work, links are looked at in any case: while guests rest, their epoll is not watched. */
 static bool do_guests_want(const struct loop *loop)
 {
     return loop->guests_are_ready || loop->links.guest_rings > 0 || loop->work_went_last;
 }
 
-/* Leaves guests' turn to work that waits: once, since whoever wanted it may have gone. */
+/* Yields this turn of guests to waiting work, but only once: whoever wanted it may have gone. */
 static bool leaves_turn(struct loop *loop)
 {
     if (!loop->guest_work_waits || !loop->links_went_last || !guests_may(loop)) return false;
@@ -344,7 +344,7 @@ static bool leaves_turn(struct loop *loop)
     return true;
 }
 
-/* One event at a time: epoll puts it behind the others, so that all have their turn. */
+/* One event at a time: epoll then queues that descriptor last, so that all have their turn. */
 static bool serve_guests(struct loop *loop)
 {
     if (!do_guests_want(loop) || leaves_turn(loop) || !begin_guests(loop)) return false;
@@ -400,7 +400,7 @@ static bool look(struct loop *loop, int looks_per_epoll)
     return links_announce_ends(&loop->links) || delivered;
 }
 
-/* sched_yield: the task that is waited for may need this very core. */
+/* sched_yield: the task that this one waits for may need this core. */
 static bool spin(struct loop *loop, uint64_t until_ns)
 {
     const bool sockets_are_looked_at = loop->links.member_sockets <= LOOKED_AT_SOCKETS_MAX;
@@ -411,8 +411,8 @@ static bool spin(struct loop *loop, uint64_t until_ns)
     return false;
 }
 
-/* Tells every peer that this side sleeps; true: something came in the meantime, do not. Guests that
- * rest are looked at when they have rested. */
+/* Tells every peer that this side is about to block; true: something has come, do not block.
+ * Resting guests are left out. */
 static bool arm(struct loop *loop, bool are_guests_resting)
 {
     bool is_ready = links_arm(&loop->links, MEMBERS) || loop->links.ends_due > 0;
@@ -427,7 +427,7 @@ static void disarm(struct loop *loop)
     if (loop->links.guest_rings) links_disarm(&loop->links, GUESTS);
 }
 
-/* How long guests still rest; 0: they do not. */
+/* How long guests still rest, in ms; 0: they do not. */
 static uint64_t rest_ms(const struct loop *loop)
 {
     enum { MS_IN_NS = 1000000 };
@@ -436,8 +436,8 @@ static uint64_t rest_ms(const struct loop *loop)
     return (loop->guests.rests_until_ns - now_ns + MS_IN_NS - 1) / MS_IN_NS;
 }
 
-/* How long epoll may sleep: until the caller's time or the first deadline of a member's link.
- * Deadlines of guests can wait until it wakes for another reason. */
+/* How long epoll may block, in ms: until until_ms or the first deadline of a member's link. Guests'
+ * deadlines can wait until it returns for another reason. */
 static uint64_t sleep_ms(const struct loop *loop, uint64_t until_ms)
 {
     const uint64_t next_check_ms = loop->expired_ms + EXPIRE_EVERY_MS;
@@ -448,7 +448,7 @@ static uint64_t sleep_ms(const struct loop *loop, uint64_t until_ms)
     return until_ms > now_ms ? until_ms - now_ms : 0;
 }
 
-/* The rest is looked at once: it may end at any moment, and is not to be slept over. */
+/* rest_ms() is read only once, because the rest may end between two calls. */
 static bool block(struct loop *loop, uint64_t until_ms)
 {
     const uint64_t guests_ms = rest_ms(loop);
@@ -467,13 +467,13 @@ static bool wait(struct loop *loop, int timeout_ms)
     do {
         if (block(loop, until_ms)) return true;
         if (!loop->guest_work_waits || !guests_may(loop)) continue;
-        loop->guest_work_waits = false; /* said once: who still wants it asks again */
+        loop->guest_work_waits = false; /* reported once: whoever still wants it asks again */
         return true;
     } while (clock_ms() < until_ms);
     return false;
 }
 
-/* true: something was delivered, or has left. */
+/* true: something was delivered or sent. */
 static bool move(struct loop *loop)
 {
     bool has_moved = false;
@@ -491,8 +491,8 @@ void loop_move(struct loop *loop)
     move(loop);
 }
 
-/* Until something comes, or more of what is queued can leave. Over shm the socket tells of bodies
- * and of the peer's end alone, and another one of what is in the ring. */
+/* Blocks until something comes or more of the queue can be sent. Over shm `watch` reports only
+ * bodies and the peer's end, `wake_watch` what is in the ring. */
 static void sleep_until_it_moves(struct loop *loop, struct link *link, uint64_t timeout_ms)
 {
     const int indices[] = {link->watch, link->wake_watch};
@@ -515,9 +515,8 @@ static void sleep_until_it_moves(struct loop *loop, struct link *link, uint64_t 
     loop->is_moving = false;
 }
 
-/* An owner who is in this very loop and is waited for hears whatever has come for it, as it would
- * in a process of its own: it is not amid a callback, since nobody is called from within another's.
- */
+/* If the other end is in this loop, delivers all that has come for it, as its own process would.
+ * Its owner cannot be within a callback, because callbacks do not nest. */
 static bool serve_other_end(const struct link *link)
 {
     struct link *other = link->ops->other_end ? link->ops->other_end(link) : NULL;
@@ -530,14 +529,13 @@ static bool move_on(struct loop *loop, const struct link *link)
     return move(loop) || has_served;
 }
 
-/* What is no part and may not wait (message_may_wait) stays where it is, and so does all behind it.
- * A ring is looked at for a while first, as in wait(). Inproc nothing comes but from this very
- * loop. */
+/* A message that is neither a part nor may wait (message_may_wait) stays where it is, with all
+ * behind it. A ring is polled for spin_us first, as in wait(). */
 err loop_await(struct loop *loop, struct link *link, int timeout_ms)
 {
     const uint64_t before = link->progress, until_ms = clock_ms() + (uint64_t)timeout_ms;
     const uint64_t spin_until_ns = clock_ns() + (uint64_t)loop->spin_us * 1000;
-    assert(!loop->is_moving); /* a part's own callback has nothing to wait for */
+    assert(!loop->is_moving); /* not from within a part's callback */
     bool has_moved = move_on(loop, link);
     while (link->state == LINK_OPEN && link->progress == before && !link->needs_look) {
         const uint64_t now_ms = clock_ms();
@@ -564,7 +562,8 @@ struct mover *loop_mover(const struct loop *loop)
     return loop->mover;
 }
 
-/* What is not to be heard now lies in front of whatever else has come. */
+/* A link with needs_look has a message that may not be delivered now, in front of all others: it is
+ * not watched for input. */
 int loop_list_sockets(const struct loop *loop, struct loop_socket *ret, int max)
 {
     int count = 0;

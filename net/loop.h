@@ -1,4 +1,4 @@
-/* loop.h - one thread waits here for everything: sockets, shared rings, signals, time.
+/* loop.h - the event loop: one thread waits for sockets, shared rings, signals and timeouts.
  *
  * Waiting looks for `spin_us` microseconds with sched_yield between looks (rings and sockets
  * alike), then blocks in epoll. A peer that puts something into a ring while this side blocks
@@ -21,37 +21,37 @@ enum { LOOP_SPIN_US = 50, LOOP_WATCH_MAX = 16384 };
 err loop_open(struct loop **ret);
 void loop_close(struct loop *); /* closes links and listeners that are left, without callbacks */
 void loop_set_spin(struct loop *, int spin_us);
-/* Before there are links and listeners: what those between hosts prove and ask (net/tls.h).
- * Borrowed until the loop is closed; NULL: they are not encrypted, and whoever comes is heard. */
+/* Keys for links between hosts (net/tls.h). To be called before links and listeners are made;
+ * borrowed until the loop is closed. NULL: no encryption and no authentication. */
 void loop_set_keys(struct loop *, struct tls_keys *);
-/* Whoever reaches it from another host may be heard, though there are no keys. */
+/* Accept connections from other hosts even without keys. */
 void loop_set_insecure(struct loop *, bool);
-bool loop_is_insecure(const struct loop *);      /* of no loop: no */
-struct tls_keys *loop_keys(const struct loop *); /* of no loop: none */
+bool loop_is_insecure(const struct loop *);      /* NULL: false */
+struct tls_keys *loop_keys(const struct loop *); /* NULL: NULL */
 
-/* Delivers what is there; if nothing is, waits up to timeout_ms (0: only looks; -1:
- * LOOP_WAIT_MAX_MS) for something. Returns true when something was delivered, or all that a link
+/* Delivers what has come; if nothing has, waits up to timeout_ms (0: does not wait; -1:
+ * LOOP_WAIT_MAX_MS). Returns true when something was delivered, or all that a link
  * had queued has been sent (link_is_idle). */
 enum { LOOP_WAIT_MAX_MS = 60000 };
 bool loop_poll(struct loop *, int timeout_ms);
 
-/* From a callback that computes for long: what is queued goes on leaving, and parts of windows
- * (message_is_part) go on coming and are delivered; whatever else has come waits for loop_poll. */
+/* To be called now and then by a callback that computes for long: sends what is queued, receives
+ * and delivers parts of windows (message_is_part); all else that has come waits for loop_poll. */
 void loop_move(struct loop *);
-/* The same until more has come of this link. ERR_PEER: it has ended, which its owner hears of
- * later, or nothing may come before something else is heard; ERR_TIMEOUT: nothing came. Inproc,
- * both ends being in this loop, the other one hears all that has come for it meanwhile, and
- * ERR_TIMEOUT comes at once where nothing moves. */
+/* The same until more has come over this link. ERR_PEER: it has ended (closed() is called later),
+ * or the next message is one that has to wait for loop_poll; ERR_TIMEOUT: nothing came. Inproc, the
+ * other end, which is in this loop too, gets all its messages meanwhile, and ERR_TIMEOUT comes at
+ * once if nothing moves. */
 err loop_await(struct loop *, struct link *, int timeout_ms);
 
-/* While its owner computes, a thread does so on sockets. Between the two the owner uses neither the
- * loop nor a link; parts are delivered by loop_reclaim. ERR_MEMORY, ERR_IO: no such thread can be
- * had, and nothing was lent. */
+/* Lends the loop to a thread that does the same on sockets while the owner computes. Until
+ * loop_reclaim, which delivers the parts, the owner must use neither the loop nor a link.
+ * ERR_MEMORY, ERR_IO: the thread cannot be started, nothing is lent. */
 err loop_lend(struct loop *);
-void loop_reclaim(struct loop *); /* nothing where it is not lent */
+void loop_reclaim(struct loop *); /* no effect if it is not lent */
 
-/* Bytes of the messages of a type (net/message.h) that links of this loop have sent, and that have
- * been delivered; what lies in shared memory counts, what a process says to itself does not. */
+/* Bytes of messages of a type (net/message.h) that links of this loop have sent and delivered.
+ * Stretches in shared memory count, inproc messages do not. */
 struct loop_bytes {
     uint64_t sent, received;
 };
@@ -61,15 +61,15 @@ struct loop_bytes loop_bytes(const struct loop *, uint32_t type);
 err loop_watch(struct loop *, int fd, void (*ready)(void *context), void *context);
 void loop_unwatch(struct loop *, int fd);
 
-/* Guests (link_set_guest) get a twentieth of the time of a loop that has others to serve, too. Work
- * for them that is done outside of callbacks is done between these two. false: not now; loop_poll
- * returns when it is time. has_more: the same, there is more to do. */
+/* Guests (link_set_guest) get a twentieth of the time of a loop that also has members. Work for
+ * guests outside of callbacks is done between begin and end. false: not now; loop_poll returns when
+ * it is time. has_more: there is more to do, loop_poll returns likewise. */
 bool loop_begin_guests(struct loop *);
-bool loop_guests_had_their_slice(const struct loop *); /* what is left is for the next time */
+bool loop_guests_had_their_slice(const struct loop *); /* true: leave the rest for the next turn */
 void loop_end_guests(struct loop *, bool has_more);
-/* The same at a moment that the caller cannot choose, as between two updates: true whenever guests
- * do not rest, whoever's turn it is. Begin only with something to do: it takes time from other
- * guests. */
+/* loop_begin_guests for moments that the caller cannot choose, as between two updates: true
+ * whenever guests do not rest, even if it is their links' turn. Call it only with work to do: it
+ * takes time from other guests. */
 bool loop_begin_guests_here(struct loop *);
 void loop_end_guests_here(struct loop *);
 

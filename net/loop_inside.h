@@ -1,4 +1,4 @@
-/* loop_inside.h - what links and listeners ask of their loop. */
+/* loop_inside.h - the functions of a loop that only links and listeners use. */
 #ifndef NET_LOOP_INSIDE_H
 #define NET_LOOP_INSIDE_H
 
@@ -25,20 +25,21 @@ void loop_add_link(struct loop *, struct link *);
 void loop_move_link(struct loop *, struct link *, bool is_guest); /* with its watch */
 void loop_add_listener(struct loop *, struct listener *);
 struct listener *loop_first_listener(struct loop *);
-/* Closes the links that have come to the listener and that its owner does not know yet. */
+/* Closes links of the listener that are CONNECTING, unknown to its owner, until `kept` are left. */
 void loop_close_coming(struct loop *, struct listener *, int kept); /* the oldest of them */
 void loop_note_end(struct loop *);  /* a link has ended, its closed() is due */
 void loop_note_dead(struct loop *); /* a link or listener waits to be freed */
 
-/* Accepts one connection although no descriptor is left, and closes it after say(): a listener that
- * cannot accept would be ready for ever. */
+/* Accepts one connection with the spare descriptor and closes it after say(): otherwise a listener
+ * that cannot accept would stay ready for ever. */
 void loop_turn_away(struct loop *, struct listener *, void (*say)(const struct listener *, int fd));
 
-bool loop_is_moving(const struct loop *); /* parts of windows alone may be delivered */
+bool loop_is_moving(const struct loop *); /* only parts of windows may be delivered */
 void loop_count(struct loop *, uint32_t type, struct loop_bytes more);
 struct mover *loop_mover(const struct loop *); /* NULL: none */
 
-/* What members' open sockets wait for, without what would have to be heard first. */
+/* The events that members' open sockets wait for; not for input if a message waits for the owner.
+ */
 struct loop_socket {
     struct link *link;
     int fd;
@@ -50,7 +51,7 @@ void loop_look_amid(struct loop *, struct link *); /* loop_move of one link */
 uint64_t loop_stall_ms(const struct loop *); /* LINK_STALL_MAX_MS, less in tests */
 uint64_t loop_note_refusal(struct loop *);   /* how many peers did not prove who they are */
 void loop_set_stall(struct loop *, int stall_ms);
-uint64_t loop_now_ns(const struct loop *);                    /* by which turns are measured */
+uint64_t loop_now_ns(const struct loop *);                    /* the clock that measures turns */
 void loop_set_clock(struct loop *, uint64_t (*now_ns)(void)); /* for tests */
 
 #endif

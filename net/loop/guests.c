@@ -20,7 +20,8 @@ bool guests_had_their_slice(const struct guests *guests, uint64_t now_ns)
     return !guests->is_serving || now_ns - guests->began_ns >= GUEST_SLICE_US * UINT64_C(1000);
 }
 
-/* From when on the rest counts: since the last one, as far as that is credit. */
+/* The idle time that counts as rest begins here: at the end of the last rest, but at most the
+ * credit before this turn. */
 static uint64_t credit_since_ns(const struct guests *guests)
 {
     const uint64_t credit_ns = GUEST_CREDIT_MS * UINT64_C(1000000) * GUEST_REST;

@@ -75,7 +75,7 @@ void links_reap(struct links *links)
 bool links_announce_ends(struct links *links)
 {
     if (links->ends_due == 0) return false;
-    links->ends_due = 0; /* those that end in a callback may be missed here: they count again */
+    links->ends_due = 0; /* links that end in a callback may be missed here: counted again */
     for (int kind = 0; kind < LINK_KINDS; kind++)
         for (struct link *link = links->first[kind]; link; link = link->next)
             if (link->state == LINK_ENDED) link_announce_end(link);

@@ -10,7 +10,7 @@ enum link_kind { MEMBERS, GUESTS, LINK_KINDS };
 struct links {
     struct link *first[LINK_KINDS];
     struct listener *listeners;
-    int member_sockets; /* that are looked at by a system call */
+    int member_sockets; /* members whose look costs a system call */
     int guest_rings;    /* guests whose rings are to be looked at */
     int ends_due;       /* closed() not yet called */
     int dead_count;     /* to be freed */
@@ -21,11 +21,11 @@ void links_take(struct links *, struct link *); /* from its list */
 
 void links_close(struct links *);                                     /* without callbacks */
 void links_close_coming(struct links *, struct listener *, int kept); /* the oldest of them */
-void links_reap(struct links *);          /* frees those that nobody can hear of any more */
+void links_reap(struct links *);          /* frees closed links and stopped listeners */
 bool links_announce_ends(struct links *); /* true: there were some */
 void links_expire(struct links *, uint64_t now_ms);
 
-/* Tells the peers that this side sleeps; true: something came in the meantime. */
+/* Tells the peers that this side is about to block; true: something came meanwhile. */
 bool links_arm(struct links *, enum link_kind);
 void links_disarm(struct links *, enum link_kind);
 

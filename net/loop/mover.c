@@ -31,23 +31,23 @@ struct mover {
     struct loop *loop;
     int wake_fd;
     pthread_t thread;
-    atomic_bool is_wanted; /* by the owner: the thread does not take the mutex again before */
-    pthread_mutex_t mutex; /* of all that follows, and of the loop while it is lent */
+    atomic_bool is_wanted; /* the owner wants the loop back: the thread must not take the mutex */
+    pthread_mutex_t mutex; /* guards all that follows, and the loop while it is lent */
     pthread_cond_t changed;
     bool is_lent, has_ended;
     bool is_moving;
-    bool is_polling;   /* for what `sockets` says */
-    uint64_t lendings; /* a list of another one may name links that are gone */
+    bool is_polling;   /* the thread is in poll() on `sockets` */
+    uint64_t lendings; /* counts loop_lend: a list from an earlier one may name freed links */
     struct sockets sockets;
-    uint64_t looks_again_ns; /* at what has come */
-    bool was_full;           /* when it was lent last: some sockets were left amid what has come */
+    uint64_t looks_again_ns; /* next time for reading */
+    bool was_full; /* in the last lending `kept` filled up: sockets were left with unread data */
     int kept_count;
     struct kept_message kept[MOVER_KEPT_MAX];
 };
 
 /* ---- the thread ---- */
 
-/* What comes in many small pieces is taken in few large ones. */
+/* Polls for input only every MOVER_LOOK_MS, so that small pieces are read together. */
 static int list_polled(const struct mover *m, struct pollfd *ret)
 {
     const bool looks = clock_ns() >= m->looks_again_ns;
@@ -67,7 +67,7 @@ static void clear_wake(const struct mover *m)
     (void)got; /* nothing to read: cleared already */
 }
 
-/* The loop is not the thread's meanwhile. true: it is as it was, and some are ready. */
+/* Releases the mutex while it blocks. true: the same lending goes on and some are ready. */
 static bool sleep_until_ready(struct mover *m, struct pollfd *polled)
 {
     const uint64_t lendings = m->lendings;
@@ -81,7 +81,7 @@ static bool sleep_until_ready(struct mover *m, struct pollfd *polled)
     return ready > 0 && m->is_lent && m->lendings == lendings;
 }
 
-/* polled NULL: at all */
+/* polled NULL: all sockets; else those that are ready */
 static void look_at(struct mover *m, const struct pollfd *polled)
 {
     enum { NS_IN_MS = 1000000 };
@@ -160,7 +160,7 @@ void mover_close(struct mover *m)
     free_mover(m);
 }
 
-/* Whether the thread sleeps for other things than it should */
+/* Whether the thread's poll() watches other sockets or events than it should */
 static bool polls_for_others(const struct mover *m)
 {
     struct loop_socket now[MOVER_SOCKETS_MAX];
@@ -186,7 +186,7 @@ void mover_lend(struct mover *m)
     pthread_mutex_unlock(&m->mutex);
 }
 
-/* A callback may close any link, of which nothing is heard then. */
+/* A callback may close any link; messages of closed ones are dropped. */
 static void deliver_kept(struct mover *m)
 {
     m->was_full |= mover_is_full(m);

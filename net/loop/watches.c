@@ -53,7 +53,7 @@ static int control(const struct watches *watches, int operation, int index)
                      watch->fd, &event);
 }
 
-/* The new generation makes events that are still on their way strangers. */
+/* The new generation makes pending events for the old watch recognisable. */
 static void release(struct watches *watches, int index)
 {
     struct watch *watch = &watches->at[index];

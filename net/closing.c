@@ -19,14 +19,14 @@ static int domain_of(int fd)
     return domain;
 }
 
-/* After this nothing comes any more, so that what is not there now never is. */
+/* Shuts down reading first, so that a socket that is empty now stays empty. */
 static bool is_empty(int fd)
 {
     int unread = 1;
     return !shutdown(fd, SHUT_RD) && !ioctl(fd, FIONREAD, &unread) && unread == 0;
 }
 
-/* Who runs as the same user can stop this process in any case. */
+/* The same user is trusted: he could stop this process anyway. */
 static bool is_of_another_user(int fd)
 {
     struct ucred peer;
@@ -58,11 +58,11 @@ bool close_accepted(int fd)
     return false;
 }
 
-/* One of TCP may be another process's, too, and holds nothing. */
+/* A TCP socket is only closed: another process may share it, and no descriptors wait in it. */
 void close_listening(int fd)
 {
     const bool may_hold = domain_of(fd) == AF_UNIX && !shutdown(fd, SHUT_RD);
     for (int waiting; may_hold && (waiting = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0;)
-        if (!close_accepted(waiting)) return; /* who is behind it may have others wait as well */
+        if (!close_accepted(waiting)) return; /* others in the backlog may block as well */
     close(fd);
 }

@@ -39,7 +39,7 @@ static err check_limits(const struct parcel_queue *queue, const struct parcel *p
     return OK;
 }
 
-/* What has begun to leave continues. */
+/* A parcel of which bytes have been sent cannot be overtaken. */
 static bool overtakes(const struct parcel *parcel, const struct parcel *before)
 {
     return before->yields && !before->sent && parcel->urgency > before->urgency;

@@ -1,7 +1,7 @@
-/* parcel_queue.h - parcels that wait for their turn on a link: in their order, but that some
- * overtake others (message_urgency).
+/* parcel_queue.h - a link's queue of outgoing messages, in order, except that some overtake others
+ * (message_urgency).
  *
- * A parcel is a packed header and what travels with it. Its payload is borrowed while it is on the
+ * A parcel is a packed header and its payload. Its payload is borrowed while it is on the
  * sender's stack; once queued, a body is a copy that the queue owns and a stretch is still the
  * sender's window. The array of parcels grows to what a link needed once and stays, so that
  * queueing stretches allocates nothing in a steady state.
@@ -21,23 +21,23 @@ struct parcel {
     unsigned char header[MESSAGE_HEADER_BYTES];
     const void *payload;
     size_t payload_bytes;
-    /* Of a stretch: where it begins in its window, and what of it lies elsewhere */
+    /* For a stretch: its offset in the window, and the window's patches */
     uint64_t offset;
     const struct patches *patches;
     bool is_body;         /* else a stretch, which is never copied */
-    bool carries_windows; /* shm: the link's windows go with the payload */
+    bool carries_windows; /* shm: descriptors of the link's windows are sent with the payload */
     size_t sent;          /* bytes of header and payload that have left */
-    uint64_t urgency;     /* it overtakes less urgent ones that yield, until one does not */
+    uint64_t urgency;     /* it overtakes parcels before it that yield and are less urgent */
     bool yields;
 };
 
 struct parcel_queue {
     struct parcel *at; /* circular */
     size_t first, count, capacity;
-    size_t body_bytes; /* in copies */
+    size_t body_bytes; /* of queued bodies, which are copies */
 };
 
-/* At its place from the end; copies a body. ERR_PEER beyond LINK_QUEUE_MAX parcels or
+/* Inserts it by urgency; copies a body. ERR_PEER beyond LINK_QUEUE_MAX parcels or
  * MESSAGE_BODY_MAX body bytes. */
 err parcel_queue_add(struct parcel_queue *, const struct parcel *);
 struct parcel *parcel_queue_at(struct parcel_queue *,
@@ -46,7 +46,7 @@ struct parcel
 parcel_queue_take(struct parcel_queue *);      /* removes the oldest; its copy is the caller's */
 void parcel_queue_pop(struct parcel_queue *);  /* removes the oldest and frees its copy */
 void parcel_queue_free(struct parcel_queue *); /* leaves an empty queue */
-/* What has not left yet; without stretches where these do not travel. */
+/* Bytes not sent yet; with_stretches: including stretches, where these are sent at all. */
 size_t parcel_queue_bytes(const struct parcel_queue *, bool with_stretches);
 
 size_t parcel_bytes(const struct parcel *); /* header and payload */

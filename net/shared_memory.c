@@ -1,5 +1,4 @@
-/* shared_memory.c - memory that two tasks can map, sealed so that neither can take it from the
- * other. */
+/* shared_memory.c - memory that two tasks can map, sealed so that neither can shrink it. */
 #include "net/transport.h"
 
 #include "core/base/memory.h"
@@ -22,7 +21,8 @@ size_t shared_memory_bytes(size_t bytes)
     return bytes < page ? page : (bytes + page - 1) & ~(page - 1);
 }
 
-/* Pages of a window are given when they are first touched, when it is too late for an error. */
+/* Checked beforehand: pages are allocated on first touch, when it is too late to return an error.
+ */
 static err check_room(size_t bytes)
 {
     double available;

@@ -15,7 +15,7 @@ size_t shared_memory_bytes(size_t bytes); /* whole pages, at least one */
  * system has none; errno says why. */
 err shared_memory_new(size_t bytes, int *ret_fd, void **ret_base);
 
-/* A descriptor that came from a peer: sealed like ours and of this size? ERR_PROTOCOL if not. */
+/* Checks that a peer's descriptor is sealed like ours and of this size. ERR_PROTOCOL if not. */
 err shared_memory_check(int fd, size_t bytes);
 err shared_memory_map(int fd, size_t bytes, bool is_writable, void **ret);
 void shared_memory_unmap(void *base, size_t bytes); /* NULL is fine */

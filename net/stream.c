@@ -21,7 +21,7 @@
 
 enum {
     SHORT_BYTES = 256 << 10, /* 2 ms of 1 Gbit/s */
-    READS_PER_LOOK_MAX = 16, /* then others have their turn */
+    READS_PER_LOOK_MAX = 16, /* then other links have their turn */
     PIECES_PER_SEND_MAX = 32,
     PIECES_PER_READ_MAX = 16,
     DRAIN_BYTES_MAX = 16 << 20,
@@ -30,7 +30,7 @@ enum {
 
 /* ---- sending ---- */
 
-/* What of the parcel has not left yet, from the front on, in at most `max` pieces. */
+/* The unsent rest of the parcel, in at most `max` pieces. */
 static int parcel_pieces(const struct parcel *parcel, struct iovec *pieces, int max)
 {
     const size_t header_bytes = sizeof parcel->header;
@@ -54,7 +54,7 @@ static size_t bytes_of(const struct iovec *pieces, int count)
     return bytes;
 }
 
-/* Bytes that left; 0 when the socket is full or broken. */
+/* Returns bytes sent; 0: the socket is full or broken. */
 static size_t send_pieces(struct stream *stream, struct iovec *pieces, int count)
 {
     const struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)count};
@@ -83,7 +83,7 @@ static bool waits_to_send(const struct stream *stream)
     return has_some && !stream->is_send_broken;
 }
 
-/* Several parcels leave with one system call: a queue of small ones is gone quickly. */
+/* Sends several parcels per system call. */
 static void flush(struct stream *stream)
 {
     struct parcel_queue *queue = &stream->queue;
@@ -100,15 +100,14 @@ static void flush(struct stream *stream)
     }
 }
 
-/* Of what is encrypted some was read of which nobody has asked yet. */
+/* Whether TLS has read bytes from the socket that were not taken from it yet. */
 static bool has_unread(const struct stream *stream)
 {
     return stream->tls && tls_has_unread(stream->tls);
 }
 
-/* A guest that was stopped in the middle of what it has sent is ready, though its socket is empty:
- * so is the way to it. One that does not read is not heard; its end comes without being asked for.
- */
+/* A guest with undelivered messages must wake the loop though its socket is empty: EPOLLOUT does
+ * that. A guest that does not read its answers is not read from; epoll reports its end anyway. */
 static void watch_output(const struct stream *stream)
 {
     const bool waits = waits_to_send(stream);
@@ -119,7 +118,7 @@ static void watch_output(const struct stream *stream)
     loop_change(stream->link.loop, stream->link.watch, in | out);
 }
 
-/* Until the socket is full; true: all of it has left. */
+/* Sends until the socket is full; true: all was sent. */
 static bool send_now(struct stream *stream, struct parcel *parcel)
 {
     struct iovec pieces[PIECES_PER_SEND_MAX];
@@ -139,7 +138,7 @@ static err stream_send(struct link *link, const struct parcel *parcel)
     struct parcel rest = *parcel;
     const bool is_gone =
         stream->queue.count == 0 && !stream->is_send_broken && send_now(stream, &rest);
-    if (stream->is_send_broken) return OK; /* its end is told once what it sent has been read */
+    if (stream->is_send_broken) return OK; /* the link ends once what the peer sent has been read */
     if (!is_gone) TRY(parcel_queue_add(&stream->queue, &rest));
     if (!is_gone || stream->tls) watch_output(stream);
     return OK;
@@ -159,7 +158,7 @@ static const struct parcel_queue *stream_outgoing(const struct link *link)
 
 /* ---- receiving ---- */
 
-enum read_result { NOTHING, SOME, ALL, END, FAILED }; /* ALL: nothing more is there at present */
+enum read_result { NOTHING, SOME, ALL, END, FAILED }; /* ALL: the socket is empty now */
 
 static enum read_result read_some(struct stream *stream)
 {
@@ -227,7 +226,7 @@ static err finish_message(struct stream *stream)
 {
     stream->in_payload = false;
     if (stream->message.type == MESSAGE_WINDOWS) return make_windows(stream);
-    struct message message = stream->message; /* others may come while this is delivered */
+    struct message message = stream->message; /* a copy: more may come while this is delivered */
     const struct body body = message.body_bytes > 0 ? body_lend(&stream->body) : (struct body){0};
     message.body = body.at;
     link_deliver(&stream->link, &message);
@@ -240,8 +239,8 @@ static bool is_amid_message(const struct stream *stream)
     return stream->in_payload || stream->stage_to > 0;
 }
 
-/* A message that has begun must go on. What was stopped waits for this side, but a guest's message
- * has no more time because of that. */
+/* The rest of a message must come in time. While this side has stopped delivering there is no new
+ * deadline, but a guest's message keeps the one it has. */
 static void set_deadline(struct stream *stream, bool is_new)
 {
     if (is_amid_message(stream) && !stream->was_stopped)
@@ -250,7 +249,7 @@ static void set_deadline(struct stream *stream, bool is_new)
         stream->link.deadline_ms = 0;
 }
 
-/* One message; false: it is not complete. */
+/* Parses one message; false: it is not complete. */
 static bool parse_one(struct stream *stream)
 {
     const bool is_of_other =
@@ -283,8 +282,8 @@ static bool may_go_on(struct stream *stream, int delivered)
     return link_may_deliver(&stream->link, delivered);
 }
 
-/* The peer has to keep what there is no memory for yet. What is wrong with a header is told when it
- * is read for good. */
+/* Whether the next message has to wait in the peer because there is no memory for its stretch yet.
+ * A malformed header does not wait: parse_one reports it. */
 static bool waits_for_place(struct stream *stream)
 {
     struct link *link = &stream->link;
@@ -300,8 +299,8 @@ static bool waits_for_place(struct stream *stream)
     return !stream->place || link->state != LINK_OPEN;
 }
 
-/* Delivers the messages that are complete, until this look has had its share: count says how many
- * it has delivered so far. */
+/* Delivers complete messages until this look has had its share; count: how many this look has
+ * delivered so far. */
 static void parse_stage(struct stream *stream, int *count)
 {
     const int before = *count;
@@ -317,7 +316,7 @@ static void parse_stage(struct stream *stream, int *count)
     set_deadline(stream, *count > before);
 }
 
-/* What another program says may be shorter than the header of a message. */
+/* Checks a rest that is shorter than a header: another program may have sent it. */
 static err check_rest(const struct stream *stream)
 {
     if (stream->in_payload) return OK;
@@ -339,13 +338,13 @@ static void end_lost(struct stream *stream, enum read_result arrival)
         link_end(&stream->link, fail(ERR_PEER, "closed the connection%s", where));
 }
 
-/* A short read means that the socket is empty, so that no read is spent on being told so. A look
- * that was stopped has full messages left; what the peer sends meanwhile stays in its socket. */
+/* A short read means that the socket is empty, which saves one more read. If was_stopped, complete
+ * messages are left, and nothing more is read from the socket. */
 static bool stream_read(struct stream *stream)
 {
     enum read_result arrival = SOME;
     int count = 0;
-    const bool is_moving = loop_is_moving(stream->link.loop); /* perhaps amid a stage */
+    const bool is_moving = loop_is_moving(stream->link.loop); /* perhaps while parsing the stage */
     if (is_moving && stream->in_payload && !may_next_come_amid(stream)) {
         stream->was_stopped = true;
         return false;
@@ -364,7 +363,7 @@ static bool stream_read(struct stream *stream)
     return count > 0;
 }
 
-/* Nobody would hear what a guest that is gone is answered. */
+/* A guest that is gone, or does not read its answers: its requests need no answer now. */
 static bool is_deaf_guest(const struct stream *stream)
 {
     return stream->link.is_guest && (stream->is_send_broken || stream->queue.count > 0);
@@ -389,8 +388,8 @@ static bool stream_look(struct link *link)
 
 /* ---- the end ---- */
 
-/* A socket that is closed with unread bytes resets the connection, and what was sent last (a
- * verdict) could be lost with it. */
+/* Closing a socket with unread bytes resets the connection, and what was sent last (a verdict)
+ * could be lost. */
 static void drain(int fd)
 {
     size_t total = 0;
@@ -438,7 +437,7 @@ static void go_on(struct link *link)
 static void keep_short(struct link *link)
 {
     const int bytes = SHORT_BYTES;
-    /* a hint: where there is no such option more lies there, and that is all */
+    /* a hint: without this option the system only buffers more */
     (void)setsockopt(((struct stream *)link)->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes,
                      sizeof bytes);
 }

@@ -18,16 +18,16 @@ enum { STAGE_BYTES = 4096 };
 struct stream {
     struct link link;                          /* first */
     int fd;                                    /* -1: none */
-    struct tls *tls;                           /* NULL: what travels is not encrypted */
+    struct tls *tls;                           /* NULL: not encrypted */
     struct addrinfo *addresses, *next_address; /* while connecting */
     struct parcel_queue queue;
-    bool is_send_broken;    /* the peer takes no more; what it sent before is still read */
-    struct message message; /* the one that is coming, once its header is there */
+    bool is_send_broken;    /* no more can be sent; what the peer sent is still read */
+    struct message message; /* the one being received, once its header is there */
     bool in_payload;
-    bool was_stopped;       /* messages that have come were not delivered yet */
-    bool is_held;           /* was_stopped: the next one has no place yet */
-    void *place;            /* of the next one, which may come */
-    struct payload payload; /* what of it has not come yet: of a window, or of the body */
+    bool was_stopped;       /* complete messages are left undelivered */
+    bool is_held;           /* was_stopped because link_events.place gave no memory yet */
+    void *place;            /* the memory for the next stretch */
+    struct payload payload; /* where the rest of it goes: to a window or the body */
     struct body body;
     size_t stage_from, stage_to; /* unparsed bytes of the stage */
     unsigned char stage[STAGE_BYTES];

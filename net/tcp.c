@@ -25,14 +25,14 @@ enum {
     KEEPALIVE_IDLE_S = 10, /* a silent peer is asked, */
     KEEPALIVE_EVERY_S = 5, /* again, */
     KEEPALIVE_PROBES = 6,  /* and given up after 40 s */
-    /* What was sent must be acknowledged within this; a peer that computes and does not read for
-     * longer counts as lost too, so it is generous. */
+    /* Sent bytes must be acknowledged within this (TCP_USER_TIMEOUT); generous, because a peer that
+     * computes and does not read for longer counts as lost too. */
     UNACKNOWLEDGED_MAX_MS = 120000,
     WINDOW_BYTES = 8 << 20, /* 64 ms of 1 Gbit/s */
     BACKLOG = 1024,
     FD_DIGITS_MAX = 6,
     CONGESTION_NAME_MAX = 32,
-    NETWORK_RTT_MAX_US = 5000, /* of one network */
+    NETWORK_RTT_MAX_US = 5000, /* above this the peer is taken to be in another network */
 };
 
 struct endpoint {
@@ -42,7 +42,7 @@ struct endpoint {
 
 static void set_number(int fd, int level, int option, int value)
 {
-    /* Options make a connection better; it works without any of them. */
+    /* Errors are ignored: the connection works without any of these options. */
     (void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
@@ -69,7 +69,7 @@ static bool set_congestion_control(int fd, const char *name)
     return !setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name));
 }
 
-/* As far as the greeting of the two systems tells. */
+/* By the round trip time of the TCP handshake. */
 static bool is_in_same_network(int fd)
 {
     struct tcp_info info = {0};
@@ -78,9 +78,9 @@ static bool is_in_same_network(int fd)
            info.tcpi_rtt <= NETWORK_RTT_MAX_US;
 }
 
-/* BBR, the default of many systems and good for long ways, halves what loopback can carry; and
- * where the workers of a round share a link it gives one of them far more of it than another, so
- * that all wait for that one (a step of 13 MB at 1 Gbit/s takes 7 % less time without). */
+/* BBR, the default of many systems and good over long distances, halves the throughput of loopback;
+ * and where workers share a link it divides it unevenly, so that all wait for the slowest (a step
+ * of 13 MB at 1 Gbit/s takes 7 % less time without). */
 static void choose_congestion_control(int fd, bool is_loopback)
 {
     char name[CONGESTION_NAME_MAX] = "";
@@ -92,16 +92,15 @@ static void choose_congestion_control(int fd, bool is_loopback)
         (void)(set_congestion_control(fd, "cubic") || set_congestion_control(fd, "reno"));
 }
 
-/* A worker does not read while a node computes. The system makes room for as much as its owner says
- * it waits for, and keeps that when the owner waits for less again. */
+/* A worker does not read while a node computes. SO_RCVLOWAT makes the system widen the receive
+ * buffer, and it stays wide when the option is lowered again. */
 static void widen_window(int fd)
 {
     set_number(fd, SOL_SOCKET, SO_RCVLOWAT, WINDOW_BYTES);
     set_number(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
 }
 
-/* The buffers are left to the system otherwise: fixed ones of 4 MiB were measured, and no faster.
- */
+/* Otherwise the system sizes the buffers: fixed ones of 4 MiB were measured and were no faster. */
 static void tune(struct stream *stream)
 {
     const int fd = stream->fd;
@@ -128,10 +127,11 @@ static void endpoint_text(const struct endpoint *endpoint, char *ret, size_t siz
     snprintf(ret, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-/* ---- proving who both are ---- */
+/* ---- authentication ---- */
 
-/* A peer that does not prove it has nobody here who would hear of it, if it came by itself: what it
- * is told is TLS' alert. */
+/* An incoming peer that fails authentication is not announced to anybody; it is told by a TLS
+ * alert.
+ */
 static void refuse(struct stream *stream, err why)
 {
     const struct link *link = &stream->link;
@@ -149,7 +149,8 @@ static bool shake_hands(struct stream *stream)
         refuse(stream, e);
         return false;
     }
-    /* What came behind it is read already: it is looked at as soon as there is room to answer. */
+    /* Bytes after the handshake are already in TLS' buffer, where epoll does not see them: EPOLLOUT
+     * wakes the loop. */
     loop_change(stream->link.loop, stream->link.watch, EPOLLIN | (is_done ? EPOLLOUT : out));
     if (!is_done) return false;
     stream->link.right = tls_right(stream->tls);
@@ -157,7 +158,7 @@ static bool shake_hands(struct stream *stream)
     return true;
 }
 
-/* The socket is connected. */
+/* To be called once the socket is connected. */
 static bool begin(struct stream *stream)
 {
     struct tls_keys *keys = loop_keys(stream->link.loop);
@@ -211,7 +212,7 @@ static void arrived(struct listener *listener, int fd)
         (void)begin(stream);
 }
 
-/* As much as the socket takes. What has come is read, or closing would throw the words away. */
+/* Sends what the socket takes. Reads first what has come, or close() would discard the message. */
 static void say_last(int fd, const struct message *m)
 {
     enum { LAST_WORDS_MAX = 1024, READ_MAX = 4096 };
@@ -239,7 +240,7 @@ static err explain_listen(const char *address, int reason)
     return fail(may_change ? ERR_PEER : ERR_IO, "cannot listen on %s: %s", address, text);
 }
 
-/* IPv4 first, so that one name means one address on every host. */
+/* Prefers IPv4, so that a name means the same address on every host. */
 static const struct addrinfo *preferred(const struct addrinfo *list)
 {
     for (const struct addrinfo *at = list; at; at = at->ai_next)
@@ -268,7 +269,7 @@ static err open_listening(const char *address, int *ret_fd)
     return OK;
 }
 
-/* "fd:7": a socket that listens already, from whoever started this process. */
+/* "fd:7": a listening socket inherited from the process that started this one. */
 static err adopt_listening(const char *address, int *ret_fd)
 {
     const char *digits = address + strlen("fd:");
@@ -287,7 +288,7 @@ static err adopt_listening(const char *address, int *ret_fd)
     return OK;
 }
 
-/* The address as it was given, with the port that the system chose. */
+/* The given address with the port that the system chose. */
 static void real_address(const char *address, int fd, char *ret)
 {
     struct endpoint own = {.bytes = sizeof own.at};
@@ -317,7 +318,7 @@ err address_reserve(const char *address, char ret_address[ADDRESS_MAX], int *ret
     return OK;
 }
 
-/* Of datagrams nothing is sent: the system only looks for the way. */
+/* Finds the own address on the route: connecting a UDP socket sends nothing. */
 static err look_for_way(const struct addrinfo *to, struct endpoint *ret_own)
 {
     const int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -346,7 +347,7 @@ err address_towards(const char *address, char ret_host[ADDRESS_MAX])
     return OK;
 }
 
-/* Of this host alone, or by keys, or because the user says so. */
+/* Allows loopback addresses; others only with keys or --insecure. */
 static err check_open(const struct loop *loop, const char *address, int fd)
 {
     struct endpoint own = {.bytes = sizeof own.at};
@@ -408,7 +409,7 @@ static err start_connecting(struct stream *stream, const struct addrinfo *to)
     return loop_attach(stream->link.loop, &watcher, &stream->link.watch);
 }
 
-/* The next address of the host's name; why: what was wrong with the last one. */
+/* Tries the next address of the host's name; why: the error of the last one. */
 static void connect_next(struct stream *stream, err why)
 {
     while (why && stream->next_address) {
@@ -420,7 +421,7 @@ static void connect_next(struct stream *stream, err why)
     if (why) link_end(&stream->link, why);
 }
 
-/* A connection to a free port of this host can meet itself in the middle. */
+/* A connection to an unused local port can connect to itself (simultaneous open). */
 static bool is_connected_to_itself(int fd)
 {
     struct endpoint own, peer;

@@ -30,13 +30,14 @@ void shm_use_control(struct shm *shm, struct shm_control *control)
     shm->in.ring = &control->ring[shm->link.is_active ? 1 : 0];
 }
 
-/* After something was put, or room was made that the peer waits for. */
+/* To be called after a header was put, or the peer got the room that it waits for. */
 static void wake_peer(struct shm *shm)
 {
     _Atomic uint32_t *sleeps = &shm->out.ring->taker_sleeps;
     if (!atomic_load(sleeps) || !atomic_exchange(sleeps, 0)) return;
     const ssize_t sent = send(shm->wake_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    (void)sent; /* full: it has been woken often enough; broken: its end says so here */
+    (void)sent; /* full: enough wake-ups are pending; broken: the end of the link is noticed
+                   elsewhere */
 }
 
 /* ---- sending ---- */
@@ -46,8 +47,7 @@ static int window_count(const struct link_windows *windows)
     return windows->rows.bytes ? 3 : 2;
 }
 
-/* The byte stands in the stream of bodies, so that the descriptors keep their place in the order.
- */
+/* The descriptors travel with one byte in the stream of bodies, which keeps them in order. */
 static ssize_t send_windows(struct shm *shm)
 {
     const struct link_windows *windows = &shm->link.shared.windows;
@@ -75,7 +75,7 @@ static void send_payload(struct shm *shm, struct parcel *parcel)
     }
 }
 
-/* As much of the parcel as goes without waiting. */
+/* Sends as much of the parcel as goes without blocking. */
 static err push(struct shm *shm, struct parcel *parcel)
 {
     const bool is_new = parcel->sent == 0;
@@ -134,8 +134,8 @@ static err shm_share(struct link *link)
     TRY(check_passable(&windows->values));
     TRY(check_passable(&windows->gradients));
     TRY(check_passable(&windows->rows));
-    /* From here on nobody can map the values for writing but who has already. Older kernels do not
-     * know this seal. */
+    /* Prevents new writable mappings of the values; existing ones stay. Older kernels lack this
+     * seal. */
     (void)fcntl(windows->values.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE);
     struct parcel parcel = {.payload = "", .payload_bytes = 1, .carries_windows = true};
     link_pack_windows(link, parcel.header);
@@ -149,7 +149,7 @@ static const struct parcel_queue *shm_outgoing(const struct link *link)
 
 /* ---- receiving ---- */
 
-/* The descriptors are not kept: the mappings hold the memory. */
+/* The descriptors are closed: the mappings keep the memory alive. */
 static err map_window(int fd, size_t bytes, bool is_writable, struct window *ret)
 {
     TRY(shared_memory_check(fd, bytes));
@@ -191,7 +191,7 @@ static err receive_windows(struct shm *shm, bool *ret_done)
 
 static void deliver(struct shm *shm)
 {
-    struct message message = shm->message; /* others may come while this is delivered */
+    struct message message = shm->message; /* a copy: more may come while this is delivered */
     const struct body body = message.body_bytes > 0 ? body_lend(&shm->body) : (struct body){0};
     shm->in_body = false;
     message.body = body.at;
@@ -234,8 +234,8 @@ static bool has_bytes(const struct message *message)
     return message->body_bytes > 0 || message->type == MESSAGE_WINDOWS;
 }
 
-/* One message; ret_done false: nothing is complete at present, or it waits until its owner has
- * computed. */
+/* Takes one message; ret_done false: none is complete, or it may not be delivered while its owner
+ * computes. */
 static err take_one(struct shm *shm, bool *ret_done)
 {
     unsigned char header[MESSAGE_HEADER_BYTES];
@@ -263,7 +263,7 @@ static int take_messages(struct shm *shm)
     return count;
 }
 
-/* The socket has gone: what the peer put before is delivered, then the link ends. */
+/* The socket is closed: delivers what the peer put before, then ends the link. */
 static bool end_lost(struct shm *shm, const char *why)
 {
     int total = 0;
@@ -273,7 +273,7 @@ static bool end_lost(struct shm *shm, const char *why)
     return total > 0;
 }
 
-/* No body is expected: bytes on the socket are those of a header that is still in the ring. */
+/* While no body is expected: bytes on the socket belong to a header that is still in the ring. */
 static bool check_socket(struct shm *shm)
 {
     char byte;
@@ -337,7 +337,7 @@ static bool waits_for_room(struct shm *shm)
 static bool shm_arm(struct link *link)
 {
     struct shm *shm = shm_of(link);
-    if (link->state != LINK_OPEN) return false; /* epoll will say */
+    if (link->state != LINK_OPEN) return false; /* epoll reports it */
     const bool waits = waits_for_room(shm);
     if (waits) atomic_store(&shm->out.ring->putter_waits, 1);
     atomic_store(&shm->in.ring->taker_sleeps, 1);
@@ -356,7 +356,7 @@ static void shm_disarm(struct link *link)
 
 /* ---- the end ---- */
 
-/* What is in the ring stays readable for the peer, which finds it before the end of the socket. */
+/* The ring stays readable for the peer, which empties it before it heeds the end of the socket. */
 static void shm_hang_up(struct link *link)
 {
     struct shm *shm = shm_of(link);
@@ -364,7 +364,7 @@ static void shm_hang_up(struct link *link)
     if (link->state == LINK_OPEN && flush(shm)) shm->is_socket_broken = true;
     loop_detach(link->loop, link->watch);
     loop_detach(link->loop, link->wake_watch);
-    (void)close_accepted(shm->fd); /* it may be that of another user, which was not known before */
+    (void)close_accepted(shm->fd); /* perhaps another user's: identity may be unchecked yet */
     if (shm->wake_fd >= 0) close(shm->wake_fd);
     shm->fd = shm->wake_fd = link->watch = link->wake_watch = -1;
 }

@@ -11,7 +11,7 @@
 
 union control {
     struct cmsghdr header; /* for its alignment */
-    /* Room for one more than is allowed, so that too many are seen as such. */
+    /* Room for one more than is allowed, so that too many are noticed. */
     unsigned char bytes[CMSG_SPACE((PASS_FDS + 1) * sizeof(int))];
 };
 

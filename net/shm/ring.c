@@ -1,9 +1,9 @@
-/* ring.c - see ring.h for who may believe what. */
+/* ring.c - see ring.h, also for which fields are trusted. */
 #include "net/shm/ring.h"
 
 #include <string.h>
 
-/* How many headers the taker has not taken yet; the lines that it writes are read only when the
+/* How many headers the taker has not taken yet; its cache line (`consumed`) is read only when the
  * ring looks full. */
 static uint64_t pending(struct ring_putter *putter)
 {

@@ -1,12 +1,12 @@
 /* ring.h - message headers from one task to another through memory that both map.
  *
- * One side puts, the other takes. A slot is valid in its turn: slot i carries the n-th header once
- * its `turn` says n + 1, so that the taker looks at nothing but the slot it waits for. What the
- * putter may overwrite it learns from `consumed`.
+ * One side puts, the other takes. A slot holds the n-th header once its `turn` is n + 1, so that
+ * the taker reads nothing but the slot that it waits for. `consumed` tells the putter what it may
+ * overwrite.
  *
- * The peer can write anything anywhere at any time. So each side keeps its own count to itself,
- * `consumed` is checked by the putter, and a header is copied out by atomic loads before anybody
- * looks into it. A turn that comes too early is just another header to be checked.
+ * The peer is not trusted: it can write anything at any time. So each side keeps its own count in
+ * private memory, the putter checks `consumed`, and a header is copied out by atomic loads before
+ * it is read. A turn that comes too early is just another header to be checked.
  *
  * Sleeping: the taker sets `taker_sleeps` and looks once more before it blocks; the putter looks at
  * `taker_sleeps` after it has put. All four are sequentially consistent, so that one of the two
@@ -40,7 +40,7 @@ struct ring {                               /* zeroed when new */
 struct ring_putter {
     struct ring *ring;
     uint64_t produced;
-    uint64_t consumed_seen; /* what `consumed` was when last looked at */
+    uint64_t consumed_seen; /* last value read of `consumed` */
 };
 
 struct ring_taker {
@@ -48,9 +48,9 @@ struct ring_taker {
     uint64_t consumed;
 };
 
-/* ret_put: false when the ring is full. ERR_PROTOCOL: the taker's index makes no sense. */
+/* ret_put false: the ring is full. ERR_PROTOCOL: the taker's index is impossible. */
 err ring_put(struct ring_putter *, const unsigned char *header, bool *ret_put);
-bool ring_has_room(struct ring_putter *); /* true as well when the next put will fail */
+bool ring_has_room(struct ring_putter *); /* also true if the next put fails with an error */
 
 bool ring_take(struct ring_taker *, unsigned char *ret_header); /* false: empty */
 bool ring_is_empty(const struct ring_taker *);

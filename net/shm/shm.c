@@ -1,10 +1,10 @@
-/* shm.c - how two tasks of one host find and check each other.
+/* shm.c - how two tasks on one host connect and authenticate each other.
  *
  * The listening side owns an abstract Unix socket. The connecting side makes the control memory and
  * passes it; the listening side checks and maps it, and answers with one end of a pair of sockets
- * by which both wake each other. Both check that the other belongs to the same user, and knows what
- * tasks of the job tell each other over a link that is proved. A connection
- * that does not greet within LINK_CONNECT_MAX_MS is dropped; its owner never hears of it.
+ * by which both wake each other. Both check that the other belongs to the same user and knows the
+ * secrets that tasks of the job exchange over an authenticated link. A connection that does not
+ * greet within LINK_CONNECT_MAX_MS is dropped; the listener's owner never hears of it.
  */
 #include "net/shm/shm.h"
 
@@ -33,7 +33,7 @@ struct name {
     socklen_t bytes;
 };
 
-/* An empty name: the system chooses one. */
+/* An empty address: the system chooses a name. */
 static err make_name(const char *address, struct name *ret)
 {
     *ret = (struct name){.at.sun_family = AF_UNIX};
@@ -80,7 +80,7 @@ static void write_address(const char *name, unsigned char secrets[SHM_SIDES][SHM
                                  secrets[i / SHM_SECRET_BYTES][i % SHM_SECRET_BYTES]);
 }
 
-/* In the same time, whatever is wrong with it. */
+/* Compares in constant time. */
 static bool is_secret(const unsigned char *said, const unsigned char *secret)
 {
     unsigned char differs = 0;
@@ -116,7 +116,7 @@ void shm_greeting(const unsigned char secret[SHM_SECRET_BYTES], struct shm_greet
     memcpy(ret->secret, secret, SHM_SECRET_BYTES);
 }
 
-/* Of a side that listens and has no descriptor for this connection. */
+/* Whether the answer says that the listening side has no free descriptor. */
 static bool is_full(const struct passed *passed)
 {
     struct shm_greeting said;
@@ -131,7 +131,7 @@ static void say_full(int fd, const struct message *unused)
     (void)!send(fd, &full, sizeof full, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The descriptor that has to come with it is the first; others are closed unseen. */
+/* The first descriptor is the one that has to come with it; others are closed unused. */
 static err check_greeting(const struct shm *shm, const struct passed *passed)
 {
     const int side = shm->link.is_active ? SHM_SAID_BY_LISTENING : SHM_SAID_BY_CONNECTING;
@@ -158,7 +158,7 @@ static err greet(const struct shm *shm, int fd)
     return is_sent ? OK : fail(ERR_PEER, "does not take a greeting");
 }
 
-/* Takes the descriptor. */
+/* Takes ownership of the descriptor. */
 static err wake_by(struct shm *shm, int fd)
 {
     const struct loop_watcher watcher = {.fd = fd,
@@ -170,7 +170,7 @@ static err wake_by(struct shm *shm, int fd)
     return loop_attach(shm->link.loop, &watcher, &shm->link.wake_watch);
 }
 
-/* Each end is an open file of its own: that the peer lets its end wait means nothing to ours. */
+/* The two ends are separate open files: if the peer makes its end blocking, ours stays as it is. */
 static err open_wake(struct shm *shm)
 {
     int ends[2];
@@ -182,7 +182,7 @@ static err open_wake(struct shm *shm)
     return e;
 }
 
-/* Listening side: the memory is checked before anything is believed. */
+/* Listening side: checks the memory before it uses anything in it. */
 static err answer_greeting(struct shm *shm, const struct passed *passed)
 {
     TRY(check_greeting(shm, passed));
@@ -193,7 +193,7 @@ static err answer_greeting(struct shm *shm, const struct passed *passed)
     return open_wake(shm);
 }
 
-/* Writing to anything else could wait or do harm. */
+/* ERR_PROTOCOL unless a Unix stream socket: writing to anything else could block or do harm. */
 static err check_socket_type(int fd)
 {
     int domain = 0, type = 0;
@@ -204,17 +204,17 @@ static err check_socket_type(int fd)
     return fail(ERR_PROTOCOL, "passed something else than a socket to wake it by");
 }
 
-/* Connecting side: the answer. */
+/* Connecting side: handles the answer. */
 static err take_answer(struct shm *shm, struct passed *passed)
 {
     TRY(check_greeting(shm, passed));
     TRY(check_socket_type(passed->fds[0]));
     const int fd = passed->fds[0];
-    passed->fds[0] = -1; /* kept */
+    passed->fds[0] = -1; /* now shm's */
     return wake_by(shm, fd);
 }
 
-/* Nobody else would hear of it: the link was not announced yet. */
+/* Tells the owner's turned_away(): the link was not announced yet. */
 static void turn_away(struct shm *shm)
 {
     char why[ERROR_TEXT_MAX];
@@ -269,7 +269,8 @@ static err new_link(const struct link_origin *origin, int fd, struct shm **ret)
 
 /* ---- listening ---- */
 
-/* Others than this user have no business here. */
+/* Closes a connection that is another user's, or for which there is no memory. If too many such
+ * closes block, stops listening. */
 static void turn_down(struct listener *listener, int fd)
 {
     if (close_accepted(fd)) return;
@@ -303,7 +304,7 @@ static void arrived(struct listener *listener, int fd)
     if (e) link_end(&shm->link, e);
 }
 
-/* Whoever listens on this name says so when asked for his identity. */
+/* Finds out who listens on this name by the peer credentials of a connection. */
 static err explain_listen(const char *address, const struct name *name, int reason)
 {
     char owner[64] = "";
@@ -351,7 +352,7 @@ static err shm_listen(struct loop *loop, const char *address, const struct link_
     int fd = -1;
     unsigned char secrets[SHM_SIDES][SHM_SECRET_BYTES];
     char name[ADDRESS_MAX], said[ADDRESS_MAX];
-    const bool are_drawn = !strchr(address, '/'); /* else it is one that was listened at before */
+    const bool are_drawn = !strchr(address, '/'); /* else an earlier listener's, with secrets */
     shm_split(address, name, secrets);
     TRY(open_listening(name, &fd));
     struct listener like = {.transport = &transport_shm,
@@ -413,8 +414,8 @@ static err shm_connect(struct loop *loop, const char *address, const struct link
     shm->fd = unix_socket();
     memcpy(shm->secrets, secrets, sizeof secrets);
     link_set_peer_name(&shm->link, text);
-    /* Whatever the reason, this host does not do shared memory with that peer: ERR_PEER, so that
-     * the owner takes another transport. */
+    /* Whatever the reason, shared memory does not work with that peer: ERR_PEER, so that the owner
+     * tries another transport. */
     if (reach(shm, &name)) link_end(&shm->link, ERR_PEER);
     *ret = &shm->link;
     return OK;

@@ -1,4 +1,4 @@
-/* body.h - room for the body of the message that comes next over a link.
+/* body.h - a reusable buffer for the body of the next message of a link.
  */
 #ifndef NET_STREAM_BODY_H
 #define NET_STREAM_BODY_H
@@ -10,13 +10,13 @@
 enum { BODY_KEEP_BYTES = 64 << 10 };
 
 struct body {
-    unsigned char *at; /* grown to the largest body; given back beyond BODY_KEEP_BYTES */
+    unsigned char *at; /* grows to the largest body; freed beyond BODY_KEEP_BYTES */
     size_t capacity;
 };
 
-/* What lay there is lost. Call it with a length that has passed its check. ERR_MEMORY. */
+/* The old content is lost. The length must have been checked. ERR_MEMORY. */
 err body_reserve(struct body *, size_t bytes);
-/* While a message is delivered its body is the owner's, and the next one is read elsewhere. */
+/* Moves the buffer out while its message is delivered; the next body gets another one. */
 struct body body_lend(struct body *);
 void body_return(struct body *, struct body lent);
 

@@ -26,7 +26,7 @@ void patches_free(struct patches *patches)
     *patches = (struct patches){0};
 }
 
-/* The first patch that ends behind the offset, from number `from` on; NULL: none */
+/* The first patch, from index `from` on, that ends after the offset; NULL: none */
 static const struct patch *next_patch(const struct patches *patches, uint64_t offset, int *from)
 {
     for (; patches && *from < patches->count; ++*from) {

@@ -1,5 +1,5 @@
-/* patches.h - where the bytes of a stretch lie: in a window, but for patches, which are memory
- * elsewhere that stands in for a part of it (transport.h: link_patch). */
+/* patches.h - where the bytes of a stretch lie: in a window, except for patches, ranges of it that
+ * are replaced by memory elsewhere (transport.h: link_patch). */
 #ifndef NET_STREAM_PATCHES_H
 #define NET_STREAM_PATCHES_H
 
@@ -9,15 +9,15 @@
 struct iovec;
 
 struct patches {
-    struct patch *at; /* ascending, none over another */
+    struct patch *at; /* ascending, not overlapping */
     int count, capacity;
 };
 
-/* Behind those that are there. ERR_MEMORY. */
+/* Appends a patch. ERR_MEMORY. */
 err patches_add(struct patches *, const struct patch *);
 void patches_free(struct patches *); /* leaves none */
 
-/* Bytes offset .. offset + left - 1 of a window, or of anything. */
+/* Bytes offset .. offset + left - 1 of a window or another buffer. */
 struct payload {
     char *base;
     uint64_t offset;
@@ -25,10 +25,10 @@ struct payload {
     const struct patches *patches; /* NULL: none */
 };
 
-/* Where they lie, from the front on, in at most `max` pieces. Returns how many. */
+/* The memory where they lie, as at most `max` pieces from the front. Returns how many. */
 int payload_pieces(const struct payload *, struct iovec *ret, int max);
 void payload_advance(struct payload *, size_t bytes);
-/* Puts this many bytes, at most `left`, in their place, and continues behind them. */
+/* Copies the next bytes, at most `left`, to their place and advances. */
 void payload_take(struct payload *, const void *from, size_t bytes);
 
 #endif

@@ -1,8 +1,7 @@
 /* tls.c - see tls.h.
  *
- * OpenSSL reads from and writes to memory of ours: what it has encrypted leaves from there, so that
- * a record that has begun is never asked for again with other bytes, and a system call moves
- * several records.
+ * OpenSSL reads and writes buffers of ours instead of the socket: so a record that was begun need
+ * not be retried with the same bytes, and one system call moves several records.
  */
 #include "net/tls.h"
 
@@ -27,24 +26,24 @@
 #include "net/would_block.h"
 
 enum {
-    RECORD_BYTES = 16384,                          /* of text, at most */
-    RECORD_EXTRA = 256,                            /* that encryption adds, at most */
-    OUT_BYTES = 4 * (RECORD_BYTES + RECORD_EXTRA), /* of records that have not left */
-    IN_BYTES = OUT_BYTES,                          /* that OpenSSL has not asked for yet */
+    RECORD_BYTES = 16384,                          /* of plain text, at most */
+    RECORD_EXTRA = 256,                            /* added by encryption, at most */
+    OUT_BYTES = 4 * (RECORD_BYTES + RECORD_EXTRA), /* of records not sent yet */
+    IN_BYTES = OUT_BYTES,                          /* received, not read by OpenSSL yet */
     KEY_BYTES = 32,
-    LOOK_MS = 1000, /* between two looks at files */
+    LOOK_MS = 1000, /* between two checks whether files have changed */
     TIME_TEXT_BYTES = 64,
 };
 
 enum { CERTIFICATE, PRIVATE_KEY, AUTHORITY, FILES };
 
-static const char identity[] = "dtrain"; /* of the key, whoever has it */
-/* A key goes with one hash, which the cipher brings with it. */
+static const char identity[] = "dtrain"; /* PSK identity, the same for all tasks */
+/* A PSK is bound to one hash, which the cipher determines. */
 static const char cipher_name[] = "TLS_AES_128_GCM_SHA256";
 static const unsigned char cipher[2] = {0x13, 0x01};
 static const char key_label[] = "dtrain key of a job, TLS 1.3";
 
-/* Which state of a file it is. */
+/* Identifies the content of a file by its status. */
 struct file_version {
     struct timespec changed;
     ino_t identity;
@@ -52,13 +51,13 @@ struct file_version {
 };
 
 struct tls_keys {
-    SSL_CTX *context; /* behind the lock: the next one comes in its place */
+    SSL_CTX *context; /* guarded by the lock: replaced when files change */
     BIO_METHOD *memory;
-    bool has_key; /* else a certificate */
+    bool has_key; /* a shared key; else a certificate */
     unsigned char key[KEY_BYTES];
 
     pthread_mutex_t lock;
-    char *files[FILES]; /* of a certificate; NULL: a key, which stays */
+    char *files[FILES]; /* of a certificate, watched for changes; NULL with a shared key */
     struct file_version states[FILES];
     uint64_t looked_ms;
 };
@@ -68,16 +67,16 @@ struct tls {
     SSL *ssl;
     int fd;
     bool is_active, is_shaken;
-    bool has_unread; /* the last time there was more than was asked for */
-    bool has_ended;  /* nothing more comes */
+    bool has_unread; /* the last read left bytes in OpenSSL */
+    bool has_ended;  /* the peer has closed */
     enum right right;
-    bool is_no_task; /* and this side has connected to one */
+    bool is_no_task; /* its certificate is not a task's, though this side has connected to a task */
     int reason;      /* errno of the socket; 0: none */
     size_t out_from, out_to, in_from, in_to;
     unsigned char out[OUT_BYTES], in[IN_BYTES];
 };
 
-/* OpenSSL's first word, which is nearest to the cause, and none is left. */
+/* Reports OpenSSL's first queued error, which is nearest to the cause, and clears the queue. */
 static err fail_ssl(err kind, const char *what)
 {
     const unsigned long code = ERR_peek_error();
@@ -90,7 +89,7 @@ static err fail_ssl(err kind, const char *what)
 
 /* ---- between OpenSSL and the socket ---- */
 
-/* What the socket takes; false: it is broken. */
+/* Sends what the socket takes; false: it is broken. */
 static bool push(struct tls *tls)
 {
     while (tls->out_from < tls->out_to) {
@@ -158,9 +157,9 @@ static BIO_METHOD *new_memory(void)
     return method;
 }
 
-/* ---- what a certificate is for ---- */
+/* ---- rights by certificate ---- */
 
-/* RIGHT_TO_NOTHING: it is none of ours. */
+/* ret_is_ours: the URI begins with "dtrain:". RIGHT_TO_NOTHING: it names no known right. */
 static enum right right_of_uri(const ASN1_STRING *uri, bool *ret_is_ours)
 {
     static const char prefix[] = "dtrain:";
@@ -204,8 +203,8 @@ static enum right right_of_certificate(const X509 *certificate)
     return ret;
 }
 
-/* Of the peer's own one, when those that lead to it are right. A visitor that listens at the
- * address of a task is none. */
+/* Checks the right of the peer's own certificate, once its chain is valid. A visitor's certificate
+ * is refused where this side has connected to a task. */
 static int verify(int is_right, X509_STORE_CTX *store)
 {
     const SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -224,7 +223,7 @@ const char *tls_version(void)
     return OpenSSL_version(OPENSSL_VERSION_STRING);
 }
 
-/* OpenSSL's description of a session that begins with the key. NULL: no memory. */
+/* An OpenSSL session that holds the shared key. NULL: out of memory. */
 static SSL_SESSION *session_of_key(SSL *ssl)
 {
     const struct tls_keys *keys = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -243,7 +242,7 @@ static int offer_key(SSL *ssl, const EVP_MD *hash, const unsigned char **ret_ide
 {
     *ret = NULL;
     if (hash && !EVP_MD_is_a(hash, "SHA256"))
-        return 1; /* the peer wants another: no key for that */
+        return 1; /* the peer wants another hash: no key for that */
     *ret_identity = (const unsigned char *)identity;
     *ret_bytes = strlen(identity);
     *ret = session_of_key(ssl);
@@ -257,7 +256,7 @@ static int find_key(SSL *ssl, const unsigned char *name, size_t bytes, SSL_SESSI
     return !is_ours || *ret;
 }
 
-/* "fd:7": a file that whoever started this process has opened; each time from its beginning. */
+/* "fd:7": a file inherited from the process that started this one, read from its beginning. */
 static int open_path(const char *path)
 {
     char inherited[64];
@@ -266,19 +265,19 @@ static int open_path(const char *path)
         snprintf(inherited, sizeof inherited, "/proc/self/fd/%d", fd);
     else
         end = 0;
-    /* a pipe is not waited for */
+    /* non-blocking: does not wait for the writer of a pipe */
     return open(end ? inherited : path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-/* Whoever may read it can be a task of the job. A secret of root's may be for a group, in which
- * this process is then: so Kubernetes and systemd give them. */
+/* Nobody else may read it, since its readers can pose as tasks. A file of root may be readable for
+ * a group that this process is in: Kubernetes and systemd provide secrets so. */
 static bool is_private(const struct stat *status)
 {
     const bool is_roots = status->st_uid == 0 && geteuid() != 0;
     return !(status->st_mode & (is_roots ? S_IWGRP | S_IRWXO : S_IRWXG | S_IRWXO));
 }
 
-/* Links are followed: schedulers give secrets so. */
+/* Follows symbolic links: schedulers provide secrets so. */
 static err open_secret(const char *path, int *ret)
 {
     struct stat status;
@@ -294,7 +293,7 @@ static err open_secret(const char *path, int *ret)
     return e;
 }
 
-/* Into this memory alone, which its owner clears: a stream would keep a copy of its own. */
+/* Reads into this memory only, which its owner clears: stdio would keep a copy. */
 static err read_key(const char *path, unsigned char *ret, size_t *ret_bytes)
 {
     const size_t most = TLS_KEY_BYTES_MAX + 1;
@@ -319,7 +318,7 @@ static err read_key(const char *path, unsigned char *ret, size_t *ret_bytes)
     return OK;
 }
 
-/* A key of any length becomes one of TLS' length, which serves nothing else. */
+/* Derives a key of the length that TLS needs, used for nothing else. */
 static err derive_key(struct tls_keys *keys, const unsigned char *text, size_t bytes)
 {
     EVP_MD_CTX *digest = EVP_MD_CTX_new();
@@ -331,7 +330,7 @@ static err derive_key(struct tls_keys *keys, const unsigned char *text, size_t b
     return is_made ? OK : fail(ERR_MEMORY, "no memory for a key");
 }
 
-/* OpenSSL would ask at the terminal, or take it from standard input, also amid a job. */
+/* Replaces OpenSSL's password prompt, which would read the terminal or standard input. */
 static int refuse_password(char *to, int max, int is_written, void *ret_was_asked)
 {
     (void)to, (void)max, (void)is_written;
@@ -363,8 +362,7 @@ static err new_keys(struct tls_keys **ret)
 {
     struct tls_keys *keys = calloc(1, sizeof *keys);
     if (!keys) return fail(ERR_MEMORY, "no memory for TLS");
-    /* What is in the memory of this process is in no core dump, and no other of its user reads it.
-     */
+    /* Keeps the key out of core dumps and from other processes of the same user (ptrace). */
     (void)prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L);
     pthread_mutex_init(&keys->lock, NULL);
     keys->memory = new_memory();
@@ -415,7 +413,7 @@ err tls_keys_of_file(const char *path, struct tls_keys **ret)
 static err use_private_key(SSL_CTX *context, const char *path)
 {
     bool was_asked = false;
-    int fd; /* looked at alone: OpenSSL opens it itself */
+    int fd; /* only checked: OpenSSL opens the file itself */
     TRY(open_secret(path, &fd));
     close(fd);
     SSL_CTX_set_default_passwd_cb_userdata(context, &was_asked);
@@ -429,7 +427,7 @@ static err use_private_key(SSL_CTX *context, const char *path)
                 path, path);
 }
 
-/* Nobody takes it before or after that time. */
+/* ERR_INPUT: not yet valid, or expired. */
 static err check_time(const char *path, const X509 *certificate)
 {
     const ASN1_TIME *from = X509_get0_notBefore(certificate);
@@ -500,12 +498,13 @@ static void renew(struct tls_keys *keys)
         SSL_CTX_free(context);
         return;
     }
-    SSL_CTX_free(keys->context); /* connections keep theirs */
+    SSL_CTX_free(keys->context); /* connections hold references */
     keys->context = context;
     log_line(LOG_INFO, "%s has changed and was read again", keys->files[CERTIFICATE]);
 }
 
-/* One file after the other may be replaced: what does not fit together yet does so soon. */
+/* On an error the old context stays: files are replaced one by one and may not match for a moment.
+ */
 static void renew_changed(struct tls_keys *keys)
 {
     struct file_version now[FILES];
@@ -517,7 +516,7 @@ static void renew_changed(struct tls_keys *keys)
     renew(keys);
 }
 
-/* Any thread may connect. */
+/* Thread-safe. */
 static SSL *new_ssl(struct tls_keys *keys)
 {
     pthread_mutex_lock(&keys->lock);
@@ -568,8 +567,8 @@ void tls_close(struct tls *tls)
     free(tls);
 }
 
-/* OpenSSL is silent where the first bytes are none of TLS: but a task that lacks the key is to
- * learn it (wire_check_begin knows the alert). */
+/* OpenSSL sends nothing if the first bytes are not TLS; this alert tells a task without the key
+ * (wire_check_begin recognises it). */
 static err refuse_plain(struct tls *tls)
 {
     static const char alert[] = {0x15, 3, 3, 0, 2, 2, 70}; /* fatal: protocol_version */
@@ -578,13 +577,13 @@ static err refuse_plain(struct tls *tls)
                 tls->keys->has_key ? "--key_file" : "--tls_cert");
 }
 
-/* The peer has looked at the certificate of this task. */
+/* The peer's alert about the certificate of this task. */
 static bool is_expired_alert(int reason)
 {
     return reason == SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED;
 }
 
-/* What this task finds wrong with the peer's certificate, or what OpenSSL says. */
+/* Reports why the peer's certificate was refused, or else OpenSSL's error. */
 static err fail_proof(const struct tls *tls, unsigned long code)
 {
     const long found = SSL_get_verify_result(tls->ssl);
@@ -623,7 +622,7 @@ enum right tls_right(const struct tls *tls)
     return tls->right;
 }
 
-/* A certificate is none of the key: SSL_VERIFY_PEER refuses it, and this does. */
+/* With a shared key a peer with a certificate is refused, by SSL_VERIFY_PEER and again here. */
 static bool is_proven(const struct tls *tls)
 {
     return tls->keys->has_key ? SSL_session_reused(tls->ssl) == 1
@@ -646,14 +645,14 @@ err tls_shake_hands(struct tls *tls, bool *ret_is_done)
 
 /* ---- traffic ---- */
 
-/* What of some pieces is still to be moved. */
+/* The rest of an iovec array. */
 struct unmoved_pieces {
     const struct iovec *at;
     int count;
-    size_t done; /* of the first */
+    size_t done; /* bytes of the first piece that are done */
 };
 
-/* At most this many bytes that lie together, where they begin; 0: there are none. */
+/* The next contiguous bytes, at most `max`, and where they begin; 0: none are left. */
 static size_t next_bytes(struct unmoved_pieces *rest, size_t max, char **ret)
 {
     while (rest->count > 0 && rest->at->iov_len == rest->done) {
@@ -667,7 +666,7 @@ static size_t next_bytes(struct unmoved_pieces *rest, size_t max, char **ret)
     return left < max ? left : max;
 }
 
-/* The text of a record: where it lies or, of small pieces, in `record`. */
+/* The plain text of the next record, in place or, if in small pieces, copied to `record`. */
 static size_t gather(struct unmoved_pieces *rest, char *record, const char **ret_text)
 {
     char *from = NULL;
@@ -690,7 +689,7 @@ static bool has_room(const struct tls *tls)
     return OUT_BYTES - tls->out_to >= RECORD_BYTES + RECORD_EXTRA;
 }
 
-/* What is encrypted counts as sent. */
+/* Encrypted bytes count as sent, even while they wait for room in the socket. */
 ssize_t tls_send(struct tls *tls, const struct iovec *pieces, int count)
 {
     struct unmoved_pieces rest = {pieces, count, 0};
@@ -726,8 +725,8 @@ static ssize_t explain_nothing(struct tls *tls)
     return errno = tls->reason, -1;
 }
 
-/* A short count: no more is there, as with a socket, or the end, which is told when it is asked for
- * again. */
+/* As with a socket, a short count means that no more is there now, or the end, which the next call
+ * reports. */
 ssize_t tls_receive(struct tls *tls, const struct iovec *pieces, int count)
 {
     struct unmoved_pieces rest = {pieces, count, 0};

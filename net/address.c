@@ -1,4 +1,4 @@
-/* address.c - the addresses that people write, and who has taken one. */
+/* address.c - parsing and resolving addresses, and finding the process that listens on one. */
 #include "net/address.h"
 
 #include <ctype.h>
@@ -15,8 +15,8 @@
 
 enum {
     PORT_MAX = 65535,
-    SOCKETS_MAX = 1 << 20,   /* lines of /proc/net/tcp that are read */
-    PROCESSES_MAX = 1 << 16, /* processes, and files of each, that are looked at */
+    SOCKETS_MAX = 1 << 20,   /* lines read of /proc/net/tcp */
+    PROCESSES_MAX = 1 << 16, /* processes looked at, and descriptors of each */
     FILES_MAX = 1 << 16,
 };
 
@@ -115,7 +115,7 @@ static unsigned long listening_inode(const char *table, unsigned port)
     return found;
 }
 
-/* Every step may fail because processes come and go; then it is not this one. */
+/* Any step may fail because processes come and go; that counts as false. */
 static bool holds_socket(const char *process, const char *socket)
 {
     char path[PATH_MAX], target[64];

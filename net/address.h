@@ -1,4 +1,4 @@
-/* address.h - "host:port" taken apart. */
+/* address.h - parsing and resolving "host:port". */
 #ifndef NET_ADDRESS_H
 #define NET_ADDRESS_H
 
@@ -12,17 +12,17 @@ struct address {
 
 err address_split(const char *address, struct address *ret); /* ERR_INPUT says why not */
 
-/* Numbers and "localhost" (always 127.0.0.1) are answered at once; a name may make the caller wait
- * for the system's resolver, which gives up by the limits of resolv.conf. The result is for
+/* Numeric addresses and "localhost" (always 127.0.0.1) return at once; a name may block in the
+ * system's resolver, within the timeouts of resolv.conf. The caller frees the result with
  * freeaddrinfo. ERR_PEER. */
 struct addrinfo;
 err address_resolve(const struct address *, struct addrinfo **ret);
 
-/* Also a mapped one of version 4. */
+/* Also for an IPv4-mapped IPv6 address. */
 struct sockaddr;
 bool address_is_loopback(const struct sockaddr *);
 
-/* "pid 4242 (python3)"; process: its number as /proc spells it. */
+/* "pid 4242 (python3)"; process: its pid as text. */
 void process_text(const char *process, char *ret, size_t size);
 
 #endif

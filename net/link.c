@@ -65,7 +65,7 @@ void link_set_peer_name(struct link *link, const char *name)
     snprintf(link->peer_name, sizeof link->peer_name, "%s", name);
 }
 
-/* It is not CONNECTING any more. */
+/* To be called when the link leaves CONNECTING. */
 static void leave_listener(struct link *link)
 {
     if (link->listener) link->listener->coming--;
@@ -84,7 +84,7 @@ void link_open(struct link *link)
     if (call) call(link->context, link);
 }
 
-/* The text is kept: the thread may fail elsewhere before closed() is called. */
+/* Copies the error text: the thread may fail elsewhere before closed() is called. */
 void link_end(struct link *link, err why)
 {
     if (link->state >= LINK_ENDED) return;
@@ -96,7 +96,7 @@ void link_end(struct link *link, err why)
     loop_note_end(link->loop);
 }
 
-/* With the thread's error text, which the peer hears as far as it can tell. */
+/* Ends it with the thread's error text, which it also tries to send to the peer (REFUSED). */
 static void end_telling(struct link *link, uint32_t code, err why)
 {
     char text[LINK_TEXT_MAX];
@@ -107,7 +107,7 @@ static void end_telling(struct link *link, uint32_t code, err why)
         .body = text,
         .body_bytes = (uint32_t)strlen(text),
     };
-    (void)link_send(link, &refused); /* it ends in any case */
+    (void)link_send(link, &refused); /* the link ends in any case */
     link_end(link, fail(why, "%s", text));
 }
 
@@ -140,7 +140,7 @@ static err defer(struct link *link, const struct message *message)
     return parcel_queue_add(&link->deferred, &parcel);
 }
 
-/* More may be deferred meanwhile, and any callback may close the link. */
+/* Callbacks may defer more messages and may close the link. */
 static bool tell_deferred(struct link *link)
 {
     struct parcel_queue now = link->deferred;
@@ -170,7 +170,8 @@ void link_announce_end(struct link *link)
     link->events.closed(link->context, link, why);
 }
 
-/* A guest that sends a byte now and then would keep its place for ever. */
+/* A guest's deadline is not extended, else one that sends a byte now and then would stay for ever.
+ */
 void link_set_deadline(struct link *link, bool is_new)
 {
     uint64_t limit_ms = loop_stall_ms(link->loop);
@@ -181,9 +182,8 @@ void link_set_deadline(struct link *link, bool is_new)
     link->deadline_ms = clock_ms() + limit_ms;
 }
 
-/* A message may cause much work (all values are copied, rows are looked up): a peer that sends many
- * such gets no more of the loop's time at a look than one takes. A guest that does not read its
- * answers is not read from. */
+/* A message may cause much work (copying all values, looking rows up), so a look ends after
+ * LINK_SLICE_US of callbacks. A guest that does not read its answers is not read from. */
 bool link_may_deliver(struct link *link, int delivered)
 {
     const struct mover *mover = loop_mover(link->loop);
@@ -207,7 +207,7 @@ void link_expire(struct link *link)
                                   (double)loop_stall_ms(link->loop) / 1000));
 }
 
-/* What this side sends stretches of with such a message. */
+/* The window of which a message of this type sends a stretch. */
 static const struct window *outgoing(const struct link *link, uint32_t type)
 {
     if (message_has_rows(type)) return &link->shared.windows.rows;
@@ -239,7 +239,7 @@ uint64_t link_progress(const struct link *link)
     return link->progress;
 }
 
-/* Written so that no sum can wrap around: both numbers may come from a peer. */
+/* Avoids sums that could overflow: both numbers may come from a peer. */
 static bool is_inside(const struct window *window, uint64_t offset, uint64_t length)
 {
     return offset <= window->bytes && length <= window->bytes - offset;
@@ -250,7 +250,7 @@ const struct patches *link_patches(const struct link *link, uint32_t type)
     return message_has_rows(type) ? &link->shared.patches : NULL;
 }
 
-/* The text of the error survives what the link does while it ends. */
+/* Ends the link on an error, and keeps the error text. */
 static err end_if(struct link *link, err e)
 {
     if (!e || link->state >= LINK_ENDED) return e;
@@ -382,7 +382,7 @@ err link_send(struct link *link, const struct message *message)
     return link_send_from(link, message, outgoing(link, message->type)->base);
 }
 
-/* What was not sent would be missed: the link ends rather than go on without it. */
+/* On failure the link ends, so that no message is missing from it. */
 err link_send_from(struct link *link, const struct message *message, const void *base)
 {
     TRY(end_if(link, check_outgoing(link, message, base)));
@@ -609,7 +609,7 @@ err listener_open(const struct listener *like, int fd, struct listener **ret)
 
 void listener_stop(struct listener *listener)
 {
-    (void)shutdown(listener->fd, SHUT_RD); /* who connects is refused at once */
+    (void)shutdown(listener->fd, SHUT_RD); /* further connections are refused at once */
     loop_detach(listener->loop, listener->watch);
     listener->watch = -1;
 }

@@ -1,4 +1,4 @@
-/* message.c - the list of messages as a table, and what is made from it. */
+/* message.c - messages.def as a table, and the functions that read it. */
 #include "net/message.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static const struct message_row rows[MESSAGE_TYPES] = {
 #include "net/messages.def"
 };
 
-/* Fields lie where the places are. */
+/* A kind's fields overlay message_places. */
 #define MESSAGE(KIND, kind, ...)                                                                   \
     static_assert(sizeof(struct message_##kind) <= sizeof(struct message_places));
 #include "net/messages.def"

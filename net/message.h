@@ -23,7 +23,7 @@ enum {
     MESSAGE_BODY_MAX = 16 << 20,
     MESSAGE_MAGIC = 0x31745264
 };
-#define MESSAGE_COUNT_MAX (UINT64_C(1) << 62) /* steps, pushes, terms: sums of two do not wrap */
+#define MESSAGE_COUNT_MAX (UINT64_C(1) << 62) /* steps, pushes, terms: a sum of two fits too */
 
 /* messages.def lists them. */
 enum message_type {
@@ -34,23 +34,23 @@ enum message_type {
 
 enum message_sender {
     FROM_PS = 1,
-    FROM_WORKER = 2, /* the chief is one too */
+    FROM_WORKER = 2, /* including the chief */
     FROM_CHIEF = 4,
     FROM_VISITOR = 8
 };
 
 enum message_load {
     ALONE,
-    WITH_BODY,    /* or without */
-    WITH_STRETCH, /* of a ps' block; where that is empty, or nothing is told yet, none */
-    WITH_ROWS,    /* or none: a stretch of the window of rows */
-    WITH_LENT,    /* or none: a stretch of the window of gradients, also from a ps to a worker */
+    WITH_BODY,    /* optional */
+    WITH_STRETCH, /* of a ps' block; none if that is empty or there is nothing to send yet */
+    WITH_ROWS,    /* optional: a stretch of the window of rows */
+    WITH_LENT,    /* optional: of the window of gradients, also from a ps to a worker */
 };
 
 enum ps_state { PS_EMPTY, PS_READY, PS_SERVING };
 
 enum leads_code {
-    LEADS_HEARD,  /* so the sender has heard; a worker that says so could lead */
+    LEADS_HEARD,  /* as the sender has heard; a worker that sends this could lead */
     LEADS_CLAIMS, /* the sender itself leads */
 };
 
@@ -147,21 +147,21 @@ enum shard_file { SHARD_DATA, SHARD_INDEX };
 #undef SKIP
 
 struct message {
-    uint32_t type;       /* enum message_type */
-    uint32_t task;       /* index of the sender in its job */
-    uint32_t job;        /* enum job of the sender */
-    uint64_t generation; /* names one life of the values: drawn by the chief whenever it initialises
-                            or restores them. What belongs to another one is void */
-    uint64_t offset, length; /* of its stretch: bytes of the window; length 0: none */
-    /* What of the block that is, where it is one of the block: filled in, and translated, by the
-     * owners of links. Transports do not know it. */
+    uint32_t type;           /* enum message_type */
+    uint32_t task;           /* index of the sender in its job */
+    uint32_t job;            /* enum job of the sender */
+    uint64_t generation;     /* drawn by the chief whenever it initialises or restores the values;
+                                messages of another generation are void */
+    uint64_t offset, length; /* of its stretch, in bytes of the window; length 0: none */
+    /* The floats of the block that the stretch holds, if it is one of the block: filled in, and
+     * translated, by the owners of links, not by transports. */
     struct range range;
     uint32_t body_bytes;
     const void *body; /* valid during the call that delivers it; not terminated */
     union {           /* by type */
 #define MESSAGE(KIND, kind, ...) struct message_##kind kind;
 #include "net/messages.def"
-        struct message_places { /* of net/message.c: the same bytes, of any kind */
+        struct message_places { /* for net/message.c: the fields of any kind */
             uint32_t narrow;
             uint64_t wide[4];
         } places;
@@ -175,41 +175,42 @@ enum message_range {
     MESSAGE_RANGES
 };
 
-/* The fields of a kind by their places in the header, for whatever goes through all of them. */
+/* The fields of a kind by their places in the header, for code that loops over them. */
 enum { MESSAGE_PLACES = 5 };
 struct message_field {
-    const char *name; /* NULL: of this kind no field has the place */
+    const char *name; /* NULL: this kind has no field there */
     enum message_range range;
 };
 const struct message_field *message_field(uint32_t type, int place);
 uint64_t message_number(const struct message *, int place); /* 0 where it has no field */
 void message_set_number(struct message *, int place,
-                        uint64_t); /* likewise not; 32 bits of the first */
+                        uint64_t); /* no effect without one; place 0 keeps 32 bits */
 
-/* The ends of all ranges, as a receiver knows them now. */
+/* The limits of all ranges, as a receiver knows them now. */
 struct message_ends {
     struct message_end {
-        uint64_t least, most; /* 0 is right in any case */
+        uint64_t least, most; /* 0 is always allowed */
     } at[MESSAGE_RANGES];
 };
-extern const struct message_ends message_ends_of_all; /* of any receiver, at any time */
+extern const struct message_ends message_ends_of_all; /* the widest, valid for any receiver */
 
-const char *message_name(uint32_t type); /* "PUSH"; of any number */
-bool message_has_stretch(uint32_t type); /* of the block */
+const char *message_name(uint32_t type); /* "PUSH"; any number is fine */
+bool message_has_stretch(uint32_t type); /* a stretch of the block */
 bool message_has_rows(uint32_t type);    /* its stretch lies in the window of rows */
-bool message_has_lent(uint32_t type);    /* in that of gradients, whoever sends it */
+bool message_has_lent(uint32_t type);    /* in the window of gradients, whoever sends it */
 /* It moves bytes of a window and means nothing by itself. */
 bool message_is_part(uint32_t type);
-/* It says nothing of steps and values: parts that were sent after it may be heard before it. */
+/* It does not concern steps or values: parts sent after it may be delivered before it. */
 bool message_may_wait(uint32_t type);
-/* Parts that wait to leave are overtaken by what the receiver wants sooner: by parts that lie
- * further back in the block, by rows, and by VALUES; 0: it overtakes nothing. */
+/* Queued parts are overtaken by what the receiver needs sooner: by parts that lie further back in
+ * the block, by rows, and by VALUES; 0: it overtakes nothing. */
 uint64_t message_urgency(const struct message *);
 bool message_yields(const struct message *);
-/* What is wrong with a message of this sender (enum message_sender, all that it is), behind "sent
- * PUSH, "; NULL: nothing that the list tells of. */
+/* Why this sender (the enum message_sender bits that apply to it) may not send such a message, as
+ * text to follow "sent PUSH, "; NULL: messages.def allows it. */
 const char *message_fault(const struct message *, unsigned sender);
-/* Are all of its numbers within their ranges? false: ret_text says which is not, likewise. */
+/* Whether all of its fields are within their ranges. false: ret_text says which is not, to follow
+ * the same words. */
 enum { MESSAGE_BREACH_MAX = 128 };
 bool message_is_within(const struct message *, const struct message_ends *,
                        char ret_text[MESSAGE_BREACH_MAX]);

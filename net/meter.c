@@ -23,26 +23,26 @@ enum {
     QUESTION_BYTES = 2 * WORD_BYTES,
     PIECE_BYTES = 256 << 10,
     ROUND_TRIPS = 20,
-    FIRST_BYTES = 1 << 20, /* by which it is seen how many make a good measure */
+    FIRST_BYTES = 1 << 20, /* first transfer, from which the size of the real one is estimated */
     RETRY_MS = 100,
-    REST_MS = 100, /* of who finds no descriptor for a caller */
+    REST_MS = 100, /* pause when accept() finds no free descriptor */
 };
 static const double measure_s = 0.5;
 static const char word[WORD_BYTES] = {'d', 't', 'm', 'e', 't', 'e', 'r', '1'};
 
-/* ---- who is measured ---- */
+/* ---- the side that is measured ---- */
 
 struct meter_passage {
     int fd;
-    size_t asked; /* bytes of the question that have come */
+    size_t asked; /* bytes of the question received so far */
     unsigned char question[QUESTION_BYTES];
-    uint64_t left; /* bytes that are still to come behind it */
+    uint64_t left; /* bytes still to come after it */
     uint64_t heard_ms;
 };
 
 struct meter {
     pthread_t thread;
-    int listening, ends; /* ends: an eventfd that says that it is over */
+    int listening, ends; /* ends: an eventfd that stops the thread */
     int count;
     struct meter_passage passages[METER_LINKS_MAX];
     char piece[PIECE_BYTES];
@@ -57,7 +57,7 @@ static void hang_up(struct meter *m, int i)
 static void take_callers(struct meter *m)
 {
     const int fd = accept4(m->listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC), yes = 1;
-    if (fd < 0) { /* without descriptors there is a caller at once again */
+    if (fd < 0) { /* with no free descriptor the listener would be ready again at once */
         if (errno != EAGAIN) clock_pause(REST_MS);
         return;
     }
@@ -74,7 +74,7 @@ static bool answer(const struct meter_passage *p)
     return send(p->fd, word, sizeof word, MSG_NOSIGNAL) == (ssize_t)sizeof word;
 }
 
-/* The question is whole. false: it is none. */
+/* The question is complete. false: it is malformed. */
 static bool begin(struct meter_passage *p)
 {
     uint64_t bytes;
@@ -98,7 +98,7 @@ static ssize_t take(struct meter *m, struct meter_passage *p)
     return count;
 }
 
-/* false: it has gone, or says what none does. */
+/* false: it has disconnected, or what it sends is malformed. */
 static bool hear(struct meter *m, struct meter_passage *p)
 {
     const bool asks = p->asked < QUESTION_BYTES;
@@ -167,7 +167,7 @@ void meter_close(struct meter *m)
     free(m);
 }
 
-/* ---- who measures ---- */
+/* ---- the side that measures ---- */
 
 static int left_ms(uint64_t until_ms)
 {
@@ -180,7 +180,7 @@ static err fail_late(void)
     return fail(ERR_TIMEOUT, "nothing is measuring there");
 }
 
-/* ERR_TIMEOUT: it may not have begun yet. */
+/* ERR_TIMEOUT: cannot connect; the other side may not have started yet. */
 static err call(const struct addrinfo *to, uint64_t until_ms, int *ret)
 {
     int why = 0, yes = 1;
@@ -200,7 +200,7 @@ static err call(const struct addrinfo *to, uint64_t until_ms, int *ret)
     return OK;
 }
 
-/* Until it is possible. */
+/* Waits for a poll event. */
 static err wait_for(int fd, short events, uint64_t until_ms)
 {
     struct pollfd polled = {.fd = fd, .events = events};
@@ -241,7 +241,7 @@ static err hear_answer(int fd, uint64_t until_ms)
                : OK;
 }
 
-/* One question and its answer: ret_s, how long that took. */
+/* Asks one question and waits for the answer; ret_s: seconds that took. */
 static err ask(int fd, uint64_t bytes, const char *piece, uint64_t until_ms, double *ret_s)
 {
     unsigned char question[QUESTION_BYTES];

@@ -22,7 +22,7 @@ static bool say(const struct sockaddr_un *to, socklen_t bytes, const char *words
     return said >= 0;
 }
 
-/* A path, or after an @ a name that stands in no folder. */
+/* NOTIFY_SOCKET is a path, or "@" and the name of an abstract socket. */
 err notify(const char *words)
 {
     const char *name = getenv("NOTIFY_SOCKET");

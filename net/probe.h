@@ -1,4 +1,4 @@
-/* probe.h - which of many addresses answer: a connection is made to each and closed again. */
+/* probe.h - finds which of many addresses accept connections, by connecting to each. */
 #ifndef NET_PROBE_H
 #define NET_PROBE_H
 
@@ -8,22 +8,23 @@
 #include "net/transport.h"
 
 enum probe_outcome {
-    PROBE_SILENT,      /* within the time */
-    PROBE_LISTENS,     /* somebody */
-    PROBE_REFUSED,     /* the host is there */
+    PROBE_SILENT,      /* no answer within the timeout */
+    PROBE_LISTENS,     /* it accepted the connection */
+    PROBE_REFUSED,     /* the host answers, nothing listens */
     PROBE_UNREACHABLE, /* text says why */
-    PROBE_NO_NAME,     /* text */
+    PROBE_NO_NAME,     /* the name does not resolve; text says why */
 };
 
 struct probe {
     const char *address; /* "host:port"; borrowed */
     enum probe_outcome outcome;
     uint64_t took_ns;    /* until it listened, refused or was unreachable */
-    bool is_on_loopback; /* of a name that does not say so: other hosts find it elsewhere */
+    bool is_on_loopback; /* a name that this host resolves to loopback: others resolve it
+                            differently */
     char text[128];
 };
 
-/* All of them, some at a time, each of which is given timeout_ms. */
+/* Probes all, several at a time, each with its own timeout_ms. */
 void probes_run(struct probe *, int count, uint64_t timeout_ms);
 
 #endif

@@ -33,7 +33,7 @@ static uint64_t get64(const unsigned char *from)
     return le64toh(value);
 }
 
-/* Where a kind has no fifth field, a stretch begins there. */
+/* A kind without a fifth field has the offset of its stretch in that place. */
 static bool has_offset(uint32_t type)
 {
     return !message_field(type, MESSAGE_PLACES - 1)->name;
@@ -59,7 +59,7 @@ void wire_pack(const struct message *message, unsigned char *ret_header)
     put32(ret_header + 76, 0);
 }
 
-/* What another program says often tells which one it is: "HTTP/1.1 400 Bad Request". */
+/* Quotes the bytes: they often tell which program sent them, as "HTTP/1.1 400 Bad Request". */
 static err fail_other(const unsigned char *bytes, size_t count)
 {
     enum { QUOTED_MAX = 40, TLS_ALERT = 0x15, TLS_HANDSHAKE = 0x16, TLS_MAJOR = 3 };

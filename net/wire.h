@@ -15,11 +15,11 @@
 
 void wire_pack(const struct message *, unsigned char *ret_header);
 
-/* A message of a program that speaks another version: of its header nothing but that is known. */
+/* Whether another version of the protocol wrote the header: then no other field of it is valid. */
 bool wire_is_of_other_version(const unsigned char *header);
 
-/* Whether these can be the first bytes of a message. ERR_PROTOCOL: another program has said them,
- * of which the text quotes the beginning. */
+/* Whether these can be the first bytes of a message. ERR_PROTOCOL: another program sent them; the
+ * text quotes the beginning. */
 err wire_check_begin(const unsigned char *bytes, size_t count);
 
 /* Checks magic, version and body_bytes. The body is left NULL. ERR_PROTOCOL says what is wrong. */

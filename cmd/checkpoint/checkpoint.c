@@ -1,4 +1,4 @@
-/* checkpoint.c - `dtrain checkpoint VERB ...`: which verb it is, and its words. */
+/* checkpoint.c - `dtrain checkpoint VERB ...`: finds the verb and parses its arguments. */
 #include <string.h>
 
 #include "cmd/checkpoint/checkpoint.h"
@@ -86,7 +86,7 @@ static void print_checkpoint_help(FILE *out)
     flags_help(out, &(struct object){.fields = rows_flags});
 }
 
-/* A verb is most often mistyped by a letter. */
+/* ERR_INPUT suggests the nearest verb. */
 static err find_verb(const char *name, const struct checkpoint_subcommand **ret)
 {
     const char *names[VERBS];

@@ -1,6 +1,5 @@
-/* checkpoint.h - what the verbs of `dtrain checkpoint` share: the words of a call, and tensors of a
- * checkpoint as they are needed for looking at them. A verb is a row in checkpoint.c and a file of
- * its own. */
+/* checkpoint.h - what the verbs of `dtrain checkpoint` share: the arguments of a call, and access
+ * to the tensors of a checkpoint. A verb is a row in checkpoint.c and a file of its own. */
 #ifndef CMD_CHECKPOINT_CHECKPOINT_H
 #define CMD_CHECKPOINT_CHECKPOINT_H
 
@@ -21,7 +20,7 @@ struct checkpoint_call {
     struct arena *arena;
 };
 
-/* Each prints to standard output; ret_code: the exit code where no error came. */
+/* Each prints to standard output; ret_code: the exit code if OK is returned. */
 err checkpoint_ls(const struct checkpoint_call *, int *ret_code);
 err checkpoint_show(const struct checkpoint_call *, int *ret_code);
 err checkpoint_verify(const struct checkpoint_call *, int *ret_code);
@@ -30,13 +29,13 @@ err checkpoint_reshard(const struct checkpoint_call *, int *ret_code);
 err checkpoint_export(const struct checkpoint_call *, int *ret_code);
 err checkpoint_rows(const struct checkpoint_call *, int *ret_code);
 
-/* A folder, a prefix, or an .index file. */
+/* path: a folder (its newest checkpoint), a prefix, or an .index file. */
 err checkpoint_open(const char *path, struct bundle **ret);
 const char *checkpoint_folder(const struct bundle *, struct arena *); /* where it lies */
 
-/* What a tensor is in the checkpoint of a run; told by its name and by the names beside it. */
+/* The role of a tensor in a run's checkpoint, inferred from its name and the other names. */
 enum checkpoint_part {
-    PART_VARIABLE, /* or anything else that somebody saved */
+    PART_VARIABLE, /* or any other tensor */
     PART_SLOT,     /* <variable>/Adam: of the variable's type and shape */
     PART_POWER,    /* beta1_power, beta2_power */
     PART_STEP,     /* global_step */
@@ -49,10 +48,10 @@ const struct bundle_entry *checkpoint_owner(const struct bundle *, const struct 
 /* K of dtrain/ledger/ps_K; -1: not a ledger. */
 int checkpoint_ledger_ps(const char *name);
 
-/* int64, or int32 as old programs made it. */
+/* Stored as int64, or int32 by old programs. */
 err checkpoint_global_step(struct bundle *, int64_t *ret);
 
-/* ERR_INPUT with the nearest name. */
+/* ERR_INPUT: no such tensor; suggests the nearest name. */
 err checkpoint_find_tensor(const struct bundle *, const char *name,
                            const struct bundle_entry **ret);
 
@@ -61,13 +60,13 @@ struct elements {
     size_t bytes;
     int64_t count;
 };
-/* The box of a tensor (NULL: all of it). ERR_INPUT where the type cannot be read. */
+/* Reads a box of a tensor (NULL: all of it). ERR_INPUT: its type is not supported. */
 err checkpoint_elements(struct bundle *, const struct bundle_entry *, const struct bundle_box *,
                         struct elements *ret);
 /* Element i as a number; integers beyond 2^53 are rounded. */
 double checkpoint_number(const struct elements *, int dtype, int64_t i);
 
-/* Bytes of all elements; -1: the type is not known. */
+/* Bytes of all elements; -1: unknown type. */
 int64_t checkpoint_tensor_bytes(const struct bundle_entry *);
 
 enum { TENSOR_SHAPE_TEXT_MAX = BUNDLE_RANK_MAX * 22 + 4 };

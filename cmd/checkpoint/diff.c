@@ -1,6 +1,6 @@
 /* diff.c - `dtrain checkpoint diff A B`: what differs between two checkpoints.
  *
- * Elements are compared as bits: a zero below zero is not zero, and a NaN is equal to the same NaN.
+ * Elements are compared bitwise: -0 differs from 0, and a NaN equals the same NaN.
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct diff {
     json_t *json;    /* --json: the list of them, instead of lines; NULL: none */
 };
 
-/* Takes the reference. */
+/* Steals the reference `how`. */
 static void add_json(struct diff *d, const char *name, json_t *how)
 {
     json_object_set_new(how, "name", json_string(name));
@@ -36,7 +36,7 @@ static void report_missing(struct diff *d, const struct bundle *here, const char
     d->differences++;
 }
 
-/* false: they differ, and it was said how. */
+/* Compares types and shapes; false: they differ, which it has reported. */
 static bool compare_forms(struct diff *d, const struct bundle_entry *a,
                           const struct bundle_entry *b)
 {
@@ -55,7 +55,7 @@ static bool compare_forms(struct diff *d, const struct bundle_entry *a,
     return false;
 }
 
-/* Sizes are equal, forms were compared before. */
+/* Types and shapes are known to be equal. */
 static void compare_elements(struct diff *d, const struct bundle_entry *entry,
                              const struct elements *a, const struct elements *b)
 {
@@ -101,7 +101,7 @@ static err compare_tensor(struct diff *d, const struct bundle_entry *entry)
     return e;
 }
 
-/* In the order of the names, first of A, then what only B has. */
+/* In order of names: first all of A, then those that only B has. */
 static err compare_all(struct diff *d)
 {
     for (int i = 0; i < bundle_entries(d->a); i++) TRY(compare_tensor(d, bundle_at(d->a, i)));

@@ -43,8 +43,7 @@ static err add(struct npz *npz, struct bundle *bundle, const struct bundle_entry
     return e;
 }
 
-/* What numpy could hold and we cannot read (strings, halves) is said, not passed over in silence.
- */
+/* Tensors of types that we cannot read (strings, float16) are reported, not silently skipped. */
 static err add_all(struct npz *npz, struct bundle *bundle, int *ret_arrays)
 {
     int arrays = 0;

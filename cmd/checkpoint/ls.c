@@ -1,8 +1,8 @@
 /* ls.c - `dtrain checkpoint ls DIR`: the checkpoints of a folder, oldest step first.
  *
- * They are those that the state file names and those that lie there without: kept for good, or of a
- * folder that was put together by hand. One that cannot be opened is shown with what is wrong, and
- * makes the exit code that of bad input.
+ * Lists those that the state file names and others in the folder: kept permanently, or copied there
+ * by hand. One that cannot be opened is listed with its error, and the exit code is that of bad
+ * input.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,14 +26,14 @@ enum { TIME_TEXT_MAX = 32, NAMES_MAX = 4 * CHECKPOINTS_MAX };
 struct checkpoint_row {
     const char *prefix;
     bool is_named;  /* by the state file */
-    bool is_newest; /* of them */
+    bool is_newest; /* the newest of those named */
 };
 
 struct listing {
     const char *directory;
-    char **names; /* index files and leases, sorted */
+    char **names; /* file names of indices and leases, sorted */
     int name_count;
-    char **named; /* prefixes, by the state file */
+    char **named; /* prefixes that the state file names */
     int named_count;
     struct checkpoint_row *rows;
     int row_count;
@@ -95,7 +95,7 @@ static err read_folder(struct listing *l)
     return fail(ERR_INPUT, "%s: more than %d files of checkpoints", l->directory, (int)NAMES_MAX);
 }
 
-/* The state file may have relative, absolute or other folders' paths: the name is what counts. */
+/* Compares only the last path component: the state file may have relative or moved paths. */
 static bool is_named(const struct listing *l, const char *name)
 {
     for (int i = 0; i < l->named_count; i++)
@@ -131,7 +131,7 @@ static void make_rows(struct listing *l, struct arena *arena)
 
 /* ---- one row ---- */
 
-/* Of the index, which is written last. Local time. */
+/* Modification time of the index, which is written last; local time. */
 static const char *time_text(const char *prefix, char text[TIME_TEXT_MAX])
 {
     char path[CHECKPOINT_PATH_MAX + sizeof INDEX_ENDING];
@@ -175,14 +175,14 @@ static void print_leases(const struct listing *l, const char *prefix)
         if (strncmp(own, name, length) != 0 || own[length] != '.') continue;
         if (strchr(own + length + 1, '.')) continue;
         snprintf(path, sizeof path, "%s/%s", l->directory, file);
-        if (file_look(path, &state)) continue; /* dropped just now */
+        if (file_look(path, &state)) continue; /* released meanwhile */
         const long long age_s = (long long)(time(NULL) - state.changed_s);
         printf(", %s by %s, renewed %lld s ago", age_s < LEASE_MAX_S ? "leased" : "stale lease",
                own + length + 1, age_s);
     }
 }
 
-/* Opening reads the index and looks at the sizes of the data; checksums of data are for verify. */
+/* Opening checks the index and the sizes of data files; `verify` checks the data's checksums. */
 static void print_row(struct listing *l, const struct checkpoint_row *row)
 {
     char when[TIME_TEXT_MAX];
@@ -203,7 +203,7 @@ static void print_row(struct listing *l, const struct checkpoint_row *row)
     puts("");
 }
 
-/* As a row says it; the time in seconds since 1970. */
+/* The same as a row of the table; times are in seconds since 1970. */
 static json_t *row_json(struct listing *l, const struct checkpoint_row *row)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof INDEX_ENDING];
@@ -238,7 +238,7 @@ static err list(struct listing *l, struct arena *arena)
 {
     TRY(read_folder(l));
     err e = checkpoint_list(l->directory, &l->named, &l->named_count);
-    if (e && e != ERR_INPUT) return e; /* bad input: there is no state file that can be read */
+    if (e && e != ERR_INPUT) return e; /* ERR_INPUT: no readable state file, which is fine */
     make_rows(l, arena);
     if (e && l->row_count == 0) return e;
     if (l->json) return print_rows_json(l);

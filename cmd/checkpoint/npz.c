@@ -14,13 +14,13 @@ enum {
     NPY_ALIGN = 64, /* of the elements in the member */
     NAME_BYTES_MAX = 60000,
     MEMBERS_MAX = 1 << 24,
-    CRC_PIECE_BYTES = 1 << 30, /* zlib counts in 32 bits */
+    CRC_PIECE_BYTES = 1 << 30, /* zlib's crc32() takes 32-bit lengths */
     VERSION_ZIP64 = 45,
-    DATE_1980 = 1 << 5 | 1, /* the earliest that zip knows: the same tensors, the same bytes */
+    DATE_1980 = 1 << 5 | 1, /* zip's earliest date, constant so that output is reproducible */
     UNIX_BY_ZIP64 = 3 << 8 | VERSION_ZIP64,
     MODE_BITS = 0644,
 };
-static const uint32_t IN_ZIP64 = 0xffffffff; /* the real number stands in the zip64 field */
+static const uint32_t IN_ZIP64 = 0xffffffff; /* marks that the value is in the zip64 field */
 
 struct npz_member {
     char *name; /* with .npy; owned */
@@ -162,7 +162,7 @@ static err write_central(struct npz *z, const struct npz_member *m)
     return write_bytes(z, r.at, r.length);
 }
 
-/* The end of the archive as zip64 has it, where that is, and the old end that points nowhere. */
+/* zip64's end record, its locator, and the old end record, all of whose values refer to zip64. */
 static err write_end(struct npz *z, uint64_t central)
 {
     struct zip_record r = {.length = 0};
@@ -204,7 +204,7 @@ err npz_create(const char *path, struct npz **ret)
     return e;
 }
 
-/* Named before its bytes are written, so that the end knows where it began. */
+/* Called before the member's bytes are written: notes its offset for the central directory. */
 static err new_member(struct npz *z, const char *name, struct npz_member **ret)
 {
     if (z->count == z->capacity) {
@@ -222,7 +222,7 @@ static err new_member(struct npz *z, const char *name, struct npz_member **ret)
     return OK;
 }
 
-/* The checksum stands before the bytes, which are in memory anyhow: nothing is written twice. */
+/* The checksum precedes the bytes; computed first, since they are all in memory. */
 err npz_add(struct npz *z, const struct npz_array *array)
 {
     const struct npy_header header = npy_header(array);

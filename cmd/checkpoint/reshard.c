@@ -1,4 +1,4 @@
-/* reshard.c - `dtrain checkpoint reshard CKPT --ps=N DIR`: the same values, cut anew.
+/* reshard.c - `dtrain checkpoint reshard CKPT --ps=N DIR`: the same values in N shards.
  *
  * A tensor that was in slices is cut into N parts along the same axis, part k for shard k. The
  * others go whole to the shard with the fewest bytes, the largest first. Slots lie beside their
@@ -23,11 +23,11 @@ enum { WHOLE = -1 };
 /* Where one tensor goes. */
 struct home {
     const struct bundle_entry *entry;
-    const struct bundle_entry *owner; /* of a slot */
+    const struct bundle_entry *owner; /* of a slot: its variable; else NULL */
     enum checkpoint_part part;
-    int axis;      /* along which it is cut into one part per shard; WHOLE */
-    int shard;     /* of a whole one */
-    int64_t bytes; /* with its slots */
+    int axis;      /* along which it is cut into one part per shard, or WHOLE */
+    int shard;     /* of a WHOLE one */
+    int64_t bytes; /* including its slots */
 };
 
 struct reshard {
@@ -39,7 +39,7 @@ struct reshard {
     int64_t *load;         /* [shards] bytes */
 };
 
-/* ---- who goes where ---- */
+/* ---- placement ---- */
 
 /* The first axis that the stored slices do not span. */
 static int cut_axis(const struct bundle *bundle, const struct bundle_entry *entry)
@@ -52,7 +52,7 @@ static int cut_axis(const struct bundle *bundle, const struct bundle_entry *entr
     return WHOLE;
 }
 
-/* Homes are in the order of the names; the entry is always among them. */
+/* Binary search: homes are sorted by name, and every entry has one. */
 static struct home *home_of(const struct reshard *r, const struct bundle_entry *entry)
 {
     int low = 0, high = r->count - 1;
@@ -66,7 +66,7 @@ static struct home *home_of(const struct reshard *r, const struct bundle_entry *
     return &r->homes[low];
 }
 
-/* Everything that will be written must be readable, and is known to be before a file is made. */
+/* Checks that every tensor can be read before any file is created. */
 static err make_homes(struct reshard *r)
 {
     for (int i = 0; i < r->count; i++) {
@@ -88,14 +88,14 @@ static err make_homes(struct reshard *r)
     return OK;
 }
 
-/* A slot of a slot's name ("w/Adam/Adam") ends at the variable all the same. */
+/* Follows owners to the variable, also for the slot of a slot ("w/Adam/Adam"). */
 static struct home *final_owner(const struct reshard *r, struct home *home)
 {
     while (home->owner) home = home_of(r, home->owner); /* names get shorter */
     return home;
 }
 
-/* A variable weighs what comes to its shard with it. */
+/* Adds the bytes of slots to their variable's. */
 static void add_slots(struct reshard *r)
 {
     for (int i = 0; i < r->count; i++) {
@@ -119,7 +119,7 @@ static int lightest(const struct reshard *r)
     return best;
 }
 
-/* The part of a cut tensor; one that has fewer rows than there are shards fills the first ones. */
+/* The part of a cut tensor in a shard; with fewer rows than shards the last ones get none. */
 static struct bundle_box part_box(const struct reshard *r, const struct home *home, int shard)
 {
     struct bundle_box box = bundle_whole(&home->entry->shape);
@@ -129,7 +129,7 @@ static struct bundle_box part_box(const struct reshard *r, const struct home *ho
     return box;
 }
 
-/* Cut ones first: they leave no choice, and the others can make up for what they weigh. */
+/* Cut tensors first, since they have a fixed place; the others then balance the load. */
 static void place_variables(struct reshard *r)
 {
     for (int i = 0; i < r->count; i++) {
@@ -256,7 +256,7 @@ static err write_all(struct reshard *r, struct checkpoints *to, int64_t step)
     return OK;
 }
 
-/* A folder that has checkpoints belongs to some run, which would take this one for its own. */
+/* Refuses a folder that has checkpoints: the run that it belongs to would use this one. */
 static err write_folder(struct reshard *r, const char *source, const char *directory, int64_t step)
 {
     static const struct retention keep_all = {0};

@@ -1,5 +1,5 @@
-/* rows.c - `dtrain checkpoint rows CKPT TABLE OUT`: one table for an index of nearest neighbours, a
- * spreadsheet, or TensorBoard's projector. Rows stream: no more of them than a stretch is in
+/* rows.c - `dtrain checkpoint rows CKPT TABLE OUT`: exports one table for a nearest-neighbour
+ * index, a spreadsheet, or TensorBoard's projector. Rows are streamed in batches, not held in
  * memory.
  */
 #include <errno.h>
@@ -50,7 +50,7 @@ struct rows_writing {
     enum form form;
     char separator; /* of text */
     struct vocabulary vocabulary;
-    struct out_file rows, ids; /* TEXT: ids stand in rows */
+    struct out_file rows, ids; /* FORM_TEXT has ids in `rows` */
 };
 
 static void put_word(struct rows_writing *w, FILE *file, const struct item *word)
@@ -118,7 +118,7 @@ static void begin_text(struct rows_writing *w)
     putc('\n', w->rows.file);
 }
 
-/* beginning and ending make the path. */
+/* Opens the file whose path is beginning, of so many bytes, and ending. */
 static err open_beside(struct out_file *o, const char *beginning, size_t bytes, const char *ending)
 {
     char path[OUT_PATH_MAX];
@@ -127,8 +127,8 @@ static err open_beside(struct out_file *o, const char *beginning, size_t bytes, 
     return out_file_open(o, path);
 }
 
-/* Below a folder of runs TensorBoard looks only into those that have event files: one without
- * events. Once, however often the table is written. */
+/* Makes an event file without events, once: TensorBoard ignores folders of a --logdir that have no
+ * event file. */
 static err make_run(const char *folder)
 {
     struct events *events;
@@ -138,7 +138,7 @@ static err make_run(const char *folder)
     return e;
 }
 
-/* What TensorBoard looks for in a folder of its --logdir. */
+/* Writes projector_config.pbtxt, which TensorBoard looks for. */
 static err write_projector(const struct rows_writing *w, const char *folder)
 {
     struct out_file out = {0};

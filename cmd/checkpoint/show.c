@@ -11,7 +11,7 @@ enum { SHARDS_TEXT_MAX = 64, SHARDS_SHOWN_MAX = 8, VALUES_SHOWN_MAX = 10, SLICES
 
 /* ---- all tensors ---- */
 
-/* "1", or of a tensor in slices "0 1 2", shortened */
+/* "1", or for a sliced tensor "0 1 2", shortened */
 static const char *shards_text(const struct bundle *bundle, const struct bundle_entry *entry,
                                char text[SHARDS_TEXT_MAX])
 {
@@ -30,7 +30,7 @@ static int wider(int width, const char *text)
     return length > width ? length : width;
 }
 
-/* Two passes, so that columns are as wide as their widest cell. */
+/* Two passes: the first finds the width of each column. */
 static void print_all(const struct bundle *bundle)
 {
     char shape[TENSOR_SHAPE_TEXT_MAX], shards[SHARDS_TEXT_MAX];
@@ -72,10 +72,10 @@ static err print_all_json(const struct bundle *bundle)
 
 struct statistics {
     int64_t finite, zeros, not_finite;
-    double least, largest, mean, deviation; /* of the finite ones */
+    double least, largest, mean, deviation; /* of finite elements */
 };
 
-/* Welford's running mean: no sum of squares that would lose what is wanted. */
+/* Welford's algorithm, since a sum of squares would lose precision. */
 static struct statistics measure(const struct elements *elements, int dtype)
 {
     struct statistics s = {.least = INFINITY, .largest = -INFINITY};
@@ -121,7 +121,7 @@ static void print_values(const struct elements *elements, int dtype)
     if (!elements->count) return;
     printf("first values:");
     for (int64_t i = 0; i < elements->count && i < VALUES_SHOWN_MAX; i++) {
-        if (dtype == BUNDLE_INT64) /* exactly */
+        if (dtype == BUNDLE_INT64) /* without rounding to double */
             printf(" %lld", (long long)((const int64_t *)elements->at)[i]);
         else
             printf(" %.9g", checkpoint_number(elements, dtype, i));
@@ -129,7 +129,7 @@ static void print_values(const struct elements *elements, int dtype)
     puts(elements->count > VALUES_SHOWN_MAX ? " ..." : "");
 }
 
-/* What is known without reading the data is printed first: it helps where they are damaged. */
+/* First prints what is known without reading the data, which may be damaged. */
 static err print_one(struct bundle *bundle, const char *name)
 {
     char shape[TENSOR_SHAPE_TEXT_MAX];

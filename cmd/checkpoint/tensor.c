@@ -1,4 +1,4 @@
-/* tensor.c - tensors of a checkpoint, for looking at them: see checkpoint.h. */
+/* tensor.c - access to tensors of a checkpoint: see checkpoint.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ bool checkpoint_same_shape(const struct bundle_shape *a, const struct bundle_sha
     return a->rank == b->rank && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof *a->dim) == 0;
 }
 
-/* Names are paths, so the variable of "a/b/Adam" is "a/b", and could be no other than "a". */
+/* Removes path components from the end of the name until it is a variable's: "a/b/Adam", "a/b". */
 const struct bundle_entry *checkpoint_owner(const struct bundle *bundle,
                                             const struct bundle_entry *entry)
 {
@@ -54,7 +54,7 @@ const struct bundle_entry *checkpoint_owner(const struct bundle *bundle,
     return NULL;
 }
 
-/* beta1_power, and of another optimizer beta1_power_1 */
+/* "beta1_power", for a second optimizer "beta1_power_1" */
 static bool is_power(const struct bundle_entry *entry)
 {
     return entry->shape.rank == 0 && entry->dtype == BUNDLE_FLOAT &&
@@ -71,7 +71,7 @@ enum checkpoint_part checkpoint_part(const struct bundle *bundle, const struct b
     return checkpoint_owner(bundle, entry) ? PART_SLOT : PART_VARIABLE;
 }
 
-/* The text shows 128 bytes of a name, which a file may have made 4096 long. */
+/* The error shows at most 128 bytes of the name. */
 err checkpoint_find_tensor(const struct bundle *bundle, const char *name,
                            const struct bundle_entry **ret)
 {
@@ -91,8 +91,8 @@ int64_t checkpoint_tensor_bytes(const struct bundle_entry *entry)
     return bytes;
 }
 
-/* Before memory is asked for: an index may claim any shape for a tensor that is in slices, but the
- * slices' data are in files that are there. */
+/* To be called before allocating: an index may claim any shape for a sliced tensor, but its slices'
+ * data must be in existing files. */
 static err check_is_stored(const struct bundle *bundle, const struct bundle_entry *entry)
 {
     int64_t stored = 0;
@@ -124,7 +124,7 @@ err checkpoint_elements(struct bundle *bundle, const struct bundle_entry *entry,
     TRY(check_is_stored(bundle, entry));
     struct elements elements = {.count = count_of(entry, box)};
     elements.bytes = (size_t)elements.count * bundle_dtype_size(entry->dtype);
-    elements.at = malloc(elements.bytes + 1); /* never of no bytes */
+    elements.at = malloc(elements.bytes + 1); /* not malloc(0) */
     if (!elements.at)
         return fail(ERR_MEMORY, "no memory for the %zu bytes of %s", elements.bytes, entry->name);
     err e = bundle_read(bundle, entry, box, elements.at, elements.bytes);
@@ -135,7 +135,7 @@ err checkpoint_elements(struct bundle *bundle, const struct bundle_entry *entry,
     return e;
 }
 
-/* Types that cannot be read do not come this far: checkpoint_elements refuses them. */
+/* Unsupported types were refused by checkpoint_elements. */
 double checkpoint_number(const struct elements *elements, int dtype, int64_t i)
 {
     switch (dtype) {

@@ -1,11 +1,11 @@
-/* verify.c - `dtrain checkpoint verify CKPT`: is it whole, and is it of one moment?
+/* verify.c - `dtrain checkpoint verify CKPT`: is it undamaged, and are its shards consistent?
  *
- * All shards belong to one global step (core/cluster/role/ps_role.h), so what every ps has taken of
- * each worker is the same, but for a worker that was gone and not waited for (asynchronous): its
- * last gradient may be on some ps and not on others, which it makes good when it is back. That is
- * told and is no fault. What was received may differ: ps/0 drops gradients that the others never
- * see. So may the step of the last gradient: in asynchronous mode each ps counts by itself what it
- * has applied. A ps without variables has no ledger.
+ * All shards belong to one global step (core/cluster/role/ps_role.h), so every ps must have applied
+ * the same number of each worker's pushes. Exception: an asynchronous worker that was gone and not
+ * waited for; its last gradient may be on some ps only, and is completed when it returns. That is
+ * reported, but is not an error. Numbers received may differ: ps/0 drops gradients that the others
+ * never see. So may the step of the last gradient: asynchronously each ps counts what it has
+ * applied itself. A ps without variables has no ledger.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ struct verification {
     int ledgers;
     int64_t workers;
     int64_t *first; /* [workers, LEDGER_COLUMNS]: the first ledger */
-    int64_t bytes;  /* of all tensors */
-    bool json;      /* no notes: one object */
+    int64_t bytes;  /* of all tensors together */
+    bool json;      /* --json: one object, no other output */
 };
 
 static err check_row(const struct verification *c, const struct bundle_entry *entry, int64_t worker,
@@ -44,7 +44,7 @@ static err check_row(const struct verification *c, const struct bundle_entry *en
                 (long long)row[RECEIVED], (long long)row[TAKEN], (long long)row[TAKEN_STEP]);
 }
 
-/* With the first ledger. */
+/* Compares a worker's row with that of the first ledger. */
 static void compare_row(const struct verification *c, const struct bundle_entry *entry,
                         int64_t worker, const int64_t row[LEDGER_COLUMNS])
 {
@@ -56,7 +56,7 @@ static void compare_row(const struct verification *c, const struct bundle_entry 
            (long long)row[TAKEN], (long long)first[TAKEN]);
 }
 
-/* Ledgers come in the order of their ps; rows becomes the check's where it is the first. */
+/* Ledgers come in order of ps; the first one's `rows` is kept (ownership moves to c). */
 static err check_rows(struct verification *c, const struct bundle_entry *entry, int64_t *rows)
 {
     const int64_t workers = entry->shape.dim[0];
@@ -91,7 +91,7 @@ static err check_ledger(struct verification *c, const struct bundle_entry *entry
     return e;
 }
 
-/* Damage first: what follows reads what was found whole. */
+/* Checks for damage first, so that the ledgers read later are known to be intact. */
 static err check_all(struct verification *c)
 {
     TRY(bundle_verify(c->bundle));

@@ -1,5 +1,5 @@
-/* c_cells.c - the cells of a row to the inputs of a program, in C: the spec's numbers, for the
- * functions of runtime.c.in.
+/* c_cells.c - writes the C code that turns the cells of a row into a program's inputs: tables with
+ * the spec's parameters, for the functions of runtime.c.in.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -258,10 +258,10 @@ static void write_read(FILE *f, const struct cells *c, int at, const struct prog
     fputs(";\n", f);
 }
 
-/* Rows of the smallest table that it is looked up in */
+/* Rows of the smallest table in which the ids are looked up */
 static int64_t limit_of(const struct program *p, int ids)
 {
-    int64_t limit = INT64_C(1) << 53; /* whole numbers of a double */
+    int64_t limit = INT64_C(1) << 53; /* integers that a double holds exactly */
     for (int i = 0; i < p->count; i++) {
         const struct program_value *v = &p->values[i];
         if (v->primitive != PRIMITIVE_GATHER || v->inputs[1] != ids || !v->uses) continue;

@@ -1,5 +1,5 @@
-/* c_weights.c - the numbers of a program in a file beside its source, which maps it: a head by
- * which the source knows its file, then one array after the other, as processors have them. */
+/* c_weights.c - writes a program's weights to a file that its source maps: a header that identifies
+ * the model, then the arrays, in native byte order. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum { ALIGNED = 64 };
 
 struct weights_head {
     char name[8];
-    uint64_t crc; /* which the source has, too: the file is that of this model */
+    uint64_t crc; /* the source has the same: identifies this model's file */
 };
 
 static const char head_name[8] = "DTRAINC1";

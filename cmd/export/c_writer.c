@@ -1,4 +1,4 @@
-/* c_writer.c - see c_writer.h. Each value is an array of its own, made by loops over its axes. */
+/* c_writer.c - see c_writer.h. Each value becomes an array, computed by loops over its axes. */
 #include "cmd/export/c_writer.h"
 
 #include <inttypes.h>
@@ -128,7 +128,7 @@ static void write_transpose(FILE *f, const struct program *p, int at)
     fputs("];\n", f);
 }
 
-/* x goes to y from the place on, or is taken from there. */
+/* Copies x into y at the position `begin`, or, if takes is set, from there to y. */
 static void write_part(FILE *f, int y, const struct shape *y_shape, int x,
                        const struct shape *x_shape, const int64_t *begin, bool takes)
 {
@@ -236,7 +236,7 @@ static void write_value(FILE *f, const struct program *p, int at)
 
 /* ---- files ---- */
 
-/* What is not finite has a name in C. */
+/* NaN and infinities are written as C macros. */
 static void write_number(FILE *f, float number)
 {
     if (isfinite(number))
@@ -317,7 +317,7 @@ void c_write_header(FILE *f, const struct c_model *m)
 
 extern const char c_runtime[]; /* of the build: embed.py */
 
-/* All arrays of a row in one piece of memory */
+/* Floats of all arrays for one row, which share one allocation */
 static int64_t scratch_floats(const struct program *p)
 {
     int64_t floats = 0;

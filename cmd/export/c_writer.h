@@ -1,4 +1,4 @@
-/* c_writer.h - a program as C. */
+/* c_writer.h - writes a program as C source. */
 #ifndef CMD_EXPORT_C_WRITER_H
 #define CMD_EXPORT_C_WRITER_H
 
@@ -7,17 +7,17 @@
 #include "cmd/export/cells.h"
 #include "cmd/export/program.h"
 
-/* The numbers of a program, in a file of their own; bytes 0: they are data in its source. */
+/* The weights of a program in a separate file; bytes 0: they are in its source. */
 struct c_weights {
     int64_t bytes;
     uint32_t crc;
 };
 void c_write_weights(FILE *, const struct program *, struct c_weights *ret);
-bool c_weights_are(const char *path); /* such a file, of any model, on this host */
-/* What maps that file, of a source */
+bool c_weights_are(const char *path); /* whether path is such a file, of any model */
+/* Writes the functions that map that file */
 void c_write_open(FILE *, const char *name, const struct program *, const struct c_weights *);
 
-/* The header and the source of NAME */
+/* What the header and the source of NAME need */
 struct c_model {
     const char *name;
     const struct program *program;

@@ -1,7 +1,6 @@
-/* export.c - `dtrain export SPEC.json --checkpoint=CKPT --format=c --out=FOLDER`: a model for
- * programs that know nothing of dtrain; or TensorFlow's SavedModel. What a client gives is what
- * stands in a row of the data: hashing, vocabularies, crosses and standardization are part of what
- * is written.
+/* export.c - `dtrain export SPEC.json --checkpoint=CKPT --format=c --out=FOLDER`: a model for use
+ * without dtrain, as C, ONNX or TensorFlow's SavedModel. Its inputs are the raw cells of a row:
+ * hashing, vocabularies, crosses and standardization are part of the export.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -126,7 +125,7 @@ static err load(struct export *x, const char *path)
     return checkpoint_global_step(newest_dense(x->newest), &x->model.step);
 }
 
-/* Columns that the program reads, and those that they are crossed of */
+/* Marks a column that the program reads, and those that a cross is made of */
 static void mark(struct cells *c, int column)
 {
     const struct column_spec *spec = cells_column(c, column);
@@ -189,7 +188,7 @@ static err open_file(const struct export *x, const char *ending, struct out_file
     return out_file_open(out, path);
 }
 
-/* Those of an export before, whose source is replaced by one that has its numbers itself */
+/* Removes the weights file of an earlier export when the new source contains its weights */
 static err remove_weights(const struct export *x)
 {
     char path[PATH_BYTES_MAX];
@@ -197,7 +196,7 @@ static err remove_weights(const struct export *x)
     return c_weights_are(path) ? out_file_remove(path) : OK;
 }
 
-/* The header comes last: whoever finds it finds the rest. */
+/* Writes the header last: if it exists the other files do. */
 static err write_c(const struct export *x)
 {
     struct out_file source = {0}, header = {0}, weights = {0};
@@ -220,7 +219,7 @@ static err write_c(const struct export *x)
     return e;
 }
 
-/* And the folders that it lies in */
+/* With its parent folders */
 static err make_folder(const char *out, struct arena *arena)
 {
     if (path_is_url(out)) return OK;
@@ -251,7 +250,7 @@ static err write_model(struct export *x, struct arena *arena)
     return saved_model_write(x->flags.out, x->model.step, &x->program, &x->cells);
 }
 
-/* Columns whose ids the client makes */
+/* Names the columns whose ids the client has to make */
 static void report_left(const struct export *x)
 {
     const char *before = "ids of these columns are left to the client: ";
@@ -272,7 +271,7 @@ static bool leaves_time(const struct export *x, const struct column_spec *spec)
     return !date_is_in_milliseconds(a) && (a->format || x->flags.format != EXPORT_C);
 }
 
-/* Texts that nobody but the client reads */
+/* Names the times that the client has to convert from text */
 static void report_times(const struct export *x)
 {
     const char *before = "seconds since 1970 are given of the times of these columns: ";
@@ -285,7 +284,7 @@ static void report_times(const struct export *x)
     if (*before == ',') putchar('\n');
 }
 
-/* Images that nobody but the client decodes */
+/* Names the images that the client has to decode */
 static void report_images(const struct export *x)
 {
     const struct cells *c = &x->cells;
@@ -315,7 +314,7 @@ static void report(const struct export *x)
     report_images(x);
 }
 
-/* Keys of a bucket have no "//". */
+/* Removes "/" from the end: behind a URL "//" would be part of a key. */
 static void trim(struct export *x, struct arena *arena)
 {
     if (!path_is_url(x->flags.out)) return;

@@ -1,11 +1,11 @@
-/* fold.c - multiplications and additions of constants go into the kernel and the bias before them:
- * what batch normalization is, where nothing else reads what it normalizes.
+/* fold.c - folds multiplications and additions of constants, such as batch normalization, into the
+ * kernel and bias before them, unless something else reads the value in between.
  */
 #include <string.h>
 
 #include "cmd/export/program.h"
 
-/* A constant that has one number for each place of the last axis, or one for all. */
+/* Whether a constant has one number per channel (last axis), or one for all. */
 static bool is_per_channel(const struct program_value *constant, int64_t channels)
 {
     const int64_t count = shape_count(&constant->shape);
@@ -44,7 +44,7 @@ static bool fold_product(struct program *p, int at, int product, int scale)
     struct program_value y = made;
     y.inputs[1] = kernel;
     const int folded = program_add(p, &y);
-    /* Values are read from the front: the new one takes the place of the old. */
+    /* Values only read earlier ones, so the folded value replaces the old one in place. */
     p->values[at] = p->values[folded];
     return true;
 }
@@ -86,7 +86,7 @@ static bool fold_at(struct program *p, int at)
     return true;
 }
 
-/* Constants that a fold makes stand behind who reads them: they are brought before. */
+/* Constants made by folds come after their readers: moves all constants to the front. */
 static void sort(struct program *p)
 {
     const int count = p->count;

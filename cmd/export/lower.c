@@ -1,5 +1,5 @@
-/* lower.c - what each op's forward is made of: a table from ops to functions, and what those share.
- * Attributes are read by the names that they have in a spec.
+/* lower.c - translates the forward pass of each op to primitives: a table from ops to functions,
+ * and what these share. Attributes are read by their names in a spec.
  */
 #include "cmd/export/lower.h"
 
@@ -50,7 +50,7 @@ err lower_refuse(const char *why)
 
 /* ---- inputs ---- */
 
-/* weights_of: of these ids; NULL: none */
+/* weights_of: reads the weights of these ids; NULL: reads the tensor itself */
 static int read_input(struct lowering *l, const struct tensor *tensor,
                       const struct tensor *weights_of)
 {
@@ -116,7 +116,7 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     return OK;
 }
 
-/* A restored session has held it against the spec. */
+/* Restoring the session has checked it against the spec. */
 static err leave_table(struct lowering *l, const struct param *param,
                        const struct stored_table *table, int *ret)
 {
@@ -181,7 +181,7 @@ static err read_table(struct lowering *l, const struct param *param, int *ret)
     return OK;
 }
 
-/* Its average, where that is what is predicted with */
+/* The name of its moving average, if predictions use that */
 static const char *stored_name(const struct program *p, const char *name)
 {
     for (int i = 0; i < p->average_count; i++)
@@ -203,7 +203,7 @@ static err read_dense(struct lowering *l, const struct param *param, int *ret)
     return OK;
 }
 
-/* -1: no constant has this name */
+/* -1: no such constant */
 static int constant_named(const struct program *p, const char *name)
 {
     for (int i = 0; i < p->count; i++)
@@ -253,15 +253,15 @@ int lower_shape(struct lowering *l, int x)
 
 /* ---- ops ---- */
 
-/* What they have for training only */
+/* For ops that do something only in training */
 static err lower_nothing(struct lowering *l, int *ret)
 {
     l->program->dropped++;
     return lower_input(l, 0, ret);
 }
 
-/* What it says of a row depends on the other rows of the batch, and a loss alone reads it: its
- * inputs are said instead. */
+/* Its output depends on the other rows of the batch, and only a loss reads it: outputs its inputs
+ * instead. */
 static err lower_comparison(struct lowering *l, int *ret)
 {
     (void)l;
@@ -349,7 +349,7 @@ static const struct {
     {"augment", lower_moves},
 };
 
-/* NULL: no format has it. */
+/* NULL: the op cannot be exported. */
 static lowers *lowers_of(const char *op)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -380,7 +380,7 @@ static err lower_node(struct lowering *l, int node)
     return e ? fail_prefix(e, "node \"%s\" (%s)", l->node->name, op) : OK;
 }
 
-/* ---- what is said ---- */
+/* ---- outputs ---- */
 
 static err add_output(struct program *p, const char *name, int value)
 {
@@ -420,7 +420,7 @@ static err add_node(struct lowering *l, int node)
     return l->program->output_count ? OK : lower_refuse("both of its inputs are columns");
 }
 
-/* As predict says it */
+/* With the same outputs as `dtrain predict` */
 static err add_head(struct lowering *l, const struct head *head)
 {
     const enum prediction predicts = head->loss.loss->predicts;
@@ -439,7 +439,7 @@ static err add_head(struct lowering *l, const struct head *head)
     return add_output(p, name, value);
 }
 
-/* Nodes whose outputs somebody reads, when those that are said are marked: they are in order. */
+/* Marks all nodes that marked ones depend on, in one pass from the end. */
 static void mark_inputs(const struct graph *graph, bool *is_read)
 {
     for (int i = graph->node_count - 1; i >= 0; i--)

@@ -7,7 +7,7 @@
 struct lowering {
     struct program *program;
     const struct graph *graph;
-    const struct node *node;        /* at hand */
+    const struct node *node;        /* being lowered */
     int *of_node;                   /* [nodes] */
     int of_input[GRAPH_INPUTS_MAX]; /* -1: not yet */
 };
@@ -20,22 +20,22 @@ bool lower_bool(const struct node *, const char *name);
 const struct ints *lower_ints(const struct node *, const char *name);
 
 err lower_input(struct lowering *, int input, int *ret); /* of the node */
-/* What named_inputs[named] of the op names; -1: nothing */
+/* The node's named_inputs[named]; *ret -1: not given */
 err lower_named(struct lowering *, int named, int *ret);
-/* What each id of an input counts; -1: 1 */
+/* The weights of the ids of an input; *ret -1: all are 1 */
 err lower_weights(struct lowering *, int input, int *ret);
 /* A variable, or a table, whole */
 err lower_param(struct lowering *, int param, int *ret);
-/* A table, whole, and turned: [width, rows] */
+/* A whole table, transposed: [width, rows] */
 err lower_turned(struct lowering *, int param, int *ret);
-/* Of what no variable is, by a name of its own; several nodes may make it. */
+/* A constant that is not a variable; nodes that use the same name share it. */
 int lower_constant(struct lowering *, const char *name, const struct shape *, const float *data);
 err lower_refuse(const char *why); /* ERR_INPUT */
 
 err lower_layer_end(struct lowering *, int *x); /* bias and activation */
 int lower_shape(struct lowering *, int x);      /* reshaped to the node's output */
 
-/* One op */
+/* Translates one op */
 typedef err lowers(struct lowering *, int *ret);
 lowers lower_layers, lower_windows, lower_sparse, lower_vectors, lower_moves, lower_normal;
 lowers lower_masked, lower_attention, lower_steps;

@@ -39,7 +39,7 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     return OK;
 }
 
-/* Keys in ascending order, and where their rows are */
+/* Writes keys in ascending order, and the indices of their rows */
 static void write_keys(struct writing_onnx *w, struct onnx_keys *ret)
 {
     int64_t *each = arena_array(w->program->arena, (size_t)w->taken, sizeof *each);
@@ -172,7 +172,7 @@ static err open_files(struct writing_onnx *w, const char *out, const char *name,
     return out_file_open(&w->model, path);
 }
 
-/* Those of an export before, when the model is replaced by one that has its tables inside */
+/* Removes the data file of an earlier export when the new model contains its tables */
 static err remove_tables(const struct writing_onnx *w)
 {
     return out_file_remove(arena_format(w->program->arena, "%s.data", w->model.path));

@@ -12,7 +12,7 @@ enum { ONNX_INSIDE_BYTES = 1 << 30 };
 err onnx_write(const char *out, const char *name, const struct program *, const struct cells *,
                bool tables_beside);
 
-/* Whether words or crosses make the column, which is left to the client: ids are what it gives. */
+/* Whether the column is made of words or crosses: then the client has to give ids. */
 bool onnx_leaves(const struct column_spec *);
 
 /* ---- onnx_program.c ---- */

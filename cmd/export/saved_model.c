@@ -490,7 +490,7 @@ static err find_version(const struct model_saving *s, bool *ret_is_there)
     return file_find(path, ret_is_there, &unused);
 }
 
-/* Behind a URL there is no folder that could be renamed. */
+/* Behind a URL folders cannot be renamed, so it writes to the final one. */
 static err name_folders(struct model_saving *s, const char *out, int64_t version)
 {
     bool is_there;
@@ -515,7 +515,7 @@ static err publish(const struct model_saving *s)
     return OK;
 }
 
-/* What is said is why it was not written, not why something of it stays. */
+/* Keeps the error of writing, also if removing the partial folder fails. */
 static err fail_partial(const struct model_saving *s, err e)
 {
     char text[ERROR_TEXT_MAX];

@@ -1,4 +1,4 @@
-/* saved_model.h - a program as TensorFlow's SavedModel. */
+/* saved_model.h - writes a program as TensorFlow's SavedModel. */
 #ifndef CMD_EXPORT_SAVED_MODEL_H
 #define CMD_EXPORT_SAVED_MODEL_H
 
@@ -8,7 +8,7 @@
 
 enum { GROUPS_MAX = 1024 }; /* of a convolution that TensorFlow has not as one op */
 
-/* OUT/<version>/, which is not there before it is whole. ERR_INPUT: it is there already. */
+/* Writes OUT/<version>/, which appears only when complete. ERR_INPUT: it exists already. */
 err saved_model_write(const char *out, int64_t version, const struct program *,
                       const struct cells *);
 

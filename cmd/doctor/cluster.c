@@ -1,5 +1,5 @@
-/* cluster.c - the hosts of a cluster, seen from here: are their names known, does somebody listen,
- * and who.
+/* cluster.c - checks the hosts of a cluster from here: do their names resolve, does anything
+ * listen, and is it a ps of this job.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { OWNER_MAX = 256 };
 
 /* ---- names and ports ---- */
 
-/* A host's own name is often 127.0.1.1 to itself. */
+/* Hosts often resolve their own name to 127.0.1.1. */
 static void tell_loopback(struct report *r, const char *name, const struct probe *p)
 {
     report_say(r, HEALTH_WARNING, name,
@@ -56,7 +56,7 @@ static void tell(struct report *r, enum job job, int task, const struct probe *p
     }
 }
 
-/* ---- the own address, and who may come there ---- */
+/* ---- the task's own address, and who may connect ---- */
 
 static void look_at_key(struct report *r, const struct run *run)
 {
@@ -107,7 +107,7 @@ static void tell_ps(struct report *r, const struct visitor *visitor, const bool 
     }
 }
 
-/* Of those that listen: a ps, and one that takes us? */
+/* Asks the hosts that listen whether they are ps and accept this program. */
 static void ask_ps(struct report *r, struct run *run, const bool *listens, uint64_t timeout_ms)
 {
     struct visited visited = {0};
@@ -127,7 +127,7 @@ static bool is_known(const char *address)
     return address[0] && !port_is_open(address) && strchr(address, ':');
 }
 
-/* All tasks of a job; *ret_listens: of each, owned. Returns how many do. */
+/* Probes all tasks of a job; *ret_listens: whether each listens, malloc'ed. Returns how many do. */
 static int probe_job(struct report *r, const struct strings *hosts, enum job job,
                      uint64_t timeout_ms, bool **ret_listens)
 {

@@ -61,8 +61,7 @@ static err examine(struct run *run, struct report *r, const struct doctor_flags 
     return report_finish(r);
 }
 
-/* Lists of hosts alone: they are looked at from here, as an evaluator, which has no place in them,
- * would. */
+/* If only lists of hosts are given, without a task, it looks at them as an evaluator would. */
 static err read_flags(struct run *run, int argc, char **argv, struct arena *arena)
 {
     const char *const own[] = {"job_name", "task_index"};

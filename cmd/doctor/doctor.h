@@ -1,4 +1,4 @@
-/* doctor.h - what `dtrain doctor` looks at, one file each. */
+/* doctor.h - the checks of `dtrain doctor`, one file each. */
 #ifndef CMD_DOCTOR_DOCTOR_H
 #define CMD_DOCTOR_DOCTOR_H
 
@@ -7,11 +7,11 @@
 
 /* This host and what this process may use of it: processor, memory, files, clock, libraries. */
 void doctor_host(struct report *, const struct run *);
-/* The spec: whether it is one, and where the run is to write. */
+/* The spec: whether it is valid, and the folders that the run writes to. */
 void doctor_spec(struct report *, struct run *);
 /* The tasks of the cluster, seen from here: names, ports, who answers. */
 void doctor_cluster(struct report *, struct run *, uint64_t timeout_ms);
-/* How far and how fast each other task's host is, where its doctor does the same within this time.
+/* Latency and bandwidth to each other task's host, if `dtrain doctor` runs there within links_ms.
  */
 void doctor_links(struct report *, const struct run *, uint64_t links_ms);
 

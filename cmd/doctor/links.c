@@ -1,5 +1,5 @@
-/* links.c - the row of this task in the matrix of links between hosts: how far every other task's
- * host is, and how much goes there. The others answer if they are looked at by a doctor, too.
+/* links.c - measures latency and bandwidth from this task's host to every other task's. The others
+ * answer while `dtrain doctor` runs on them, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { TROUBLE_MAX = 256, PATIENCE_MS = 1000, REST_MS = 200 };
 static const double MILLI = 1e-3, GIGABIT = 1e9 / 8;
-static const double slow = 0.5; /* of the fastest link from here */
+static const double slow = 0.5; /* less than this share of the fastest link is reported */
 
 /* One of the tasks, ps first. */
 struct task_place {
@@ -72,12 +72,13 @@ static void stay(uint64_t until_ms)
         clock_pause(until_ms - now_ms);
 }
 
-/* Who is not there yet is tried again after the others. Returns whether all are measured. */
+/* One round: hosts that do not answer yet are left for the next. Returns whether all are measured.
+ */
 static bool try_all(const struct cluster_spec *c, struct way *ways, uint64_t until_ms)
 {
     const int count = count_all(c), own = own_index(c);
     bool all = true;
-    for (int i = 1; i < count; i++) { /* each begins behind itself: not all at one */
+    for (int i = 1; i < count; i++) { /* from its own index on: not all begin with one host */
         struct way *way = &ways[(own + i) % count];
         if (way->is_measured || clock_ms() >= until_ms) continue;
         const char *address = address_of(c, place_at(c, (own + i) % count));
@@ -125,6 +126,6 @@ void doctor_links(struct report *r, const struct run *run, uint64_t links_ms)
         return;
     }
     measure_all(r, c, name, until_ms);
-    stay(until_ms); /* others may come later */
+    stay(until_ms); /* keeps answering others that start later */
     meter_close(meter);
 }

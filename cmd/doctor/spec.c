@@ -75,7 +75,7 @@ static err measure(const char *folder, double *ret_bytes_s)
 
 /* ---- folders ---- */
 
-/* The folder itself, or the nearest one above it that is there. */
+/* The folder itself, or its nearest existing parent. */
 static bool find_there(const char *folder, char ret[PATH_MAX_BYTES])
 {
     snprintf(ret, PATH_MAX_BYTES, "%s", folder);
@@ -88,7 +88,7 @@ static bool find_there(const char *folder, char ret[PATH_MAX_BYTES])
     return false;
 }
 
-/* What a file system means for whoever keeps checkpoints there; NULL: nothing. */
+/* What the folder's file system means for checkpoints kept there; NULL: nothing special. */
 static const char *meaning_of(const char *folder)
 {
     struct statfs found;

@@ -42,7 +42,7 @@ static void pass_letter(pid_t task, char letter)
         if (letters[i].letter == letter) kill(task, letters[i].signo);
 }
 
-/* Whether there is more to come. */
+/* Passes signals on; false: standard input has ended. */
 static bool pass_letters(pid_t task)
 {
     char bytes[LETTERS_MAX];
@@ -53,7 +53,7 @@ static bool pass_letters(pid_t task)
     return false;
 }
 
-/* What sshd sends as it goes away asks the task to end. */
+/* Signals that sshd sends when it exits become requests to end. */
 static void pass_signals(int signals, pid_t task)
 {
     struct signalfd_siginfo info;
@@ -62,7 +62,7 @@ static void pass_signals(int signals, pid_t task)
             kill(task, info.ssi_signo == SIGHUP ? SIGTERM : (int)info.ssi_signo);
 }
 
-/* Until the task has ended; how long that takes is up to the task and the launcher. */
+/* Runs until the task has ended; the task and the launcher have time limits. */
 static int attend(int signals, pid_t task)
 {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
@@ -76,7 +76,7 @@ static int attend(int signals, pid_t task)
     return WIFSIGNALED(status) ? SIGNAL_CODE + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Until the task watches its signals it ignores those that only ask. */
+/* The task ignores signals that ask it to end until it has set up its own handling. */
 _Noreturn static void become_task(char **words, const sigset_t *mask, pid_t keeper, int key)
 {
     setpgid(0, 0);
@@ -95,7 +95,7 @@ _Noreturn static void become_task(char **words, const sigset_t *mask, pid_t keep
     _exit(EXIT_FAILED);
 }
 
-/* What comes first where the task is told to look for it. */
+/* Reads the key, which precedes all letters if the task's flags name its descriptor. */
 static err take_key(char **words, int *ret)
 {
     for (; *words; words++)

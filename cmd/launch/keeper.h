@@ -1,20 +1,20 @@
-/* keeper.h - what stays with a task that ssh has started, on the task's host: `dtrain keep-task
- * FLAGS [SPEC.json]`.
+/* keeper.h - the parent process of a task that ssh has started, on the task's host: `dtrain
+ * keep-task FLAGS [SPEC.json]`.
  *
- * ssh passes on no signal, and what it has started continues when it ends. So the keeper reads
- * standard input, which reaches from the launcher through ssh to here: a letter is a signal for the
- * task, and the end of it is the launcher's, or the connection's, on which the task is killed.
+ * ssh does not forward signals, and remote processes survive it. So the keeper reads standard
+ * input, which the launcher writes through ssh: each letter is a signal for the task; at its end,
+ * because the launcher or the connection is gone, the task is killed.
  */
 #ifndef CMD_LAUNCH_KEEPER_H
 #define CMD_LAUNCH_KEEPER_H
 
-extern const char keeper_command[]; /* "keep-task", which no help lists */
+extern const char keeper_command[]; /* "keep-task", not listed in help */
 
-/* 0: this signal has none. */
+/* The letter of a signal; 0: none. */
 char keeper_letter(int signo);
 
-/* Starts the task, whose words stand behind the command; returns its exit code, 128 + N where
- * signal N killed it. */
+/* Starts the task, whose arguments follow the command; returns its exit code, or 128 + N if signal
+ * N killed it. */
 int keeper_run(int argc, char **argv);
 
 #endif

@@ -92,7 +92,7 @@ err launch_key_send(const struct launch_key *key, int pipe)
     return fail(ERR_IO, "cannot hand the key on: %s", strerror(errno));
 }
 
-/* Waits for it: ends with the connection. */
+/* Blocks until all has come; false: the connection has ended. */
 static bool read_whole(int pipe, void *to, size_t bytes)
 {
     for (size_t done = 0; done < bytes;) {

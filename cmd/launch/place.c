@@ -12,7 +12,7 @@ struct place_waiting {
     struct loop *loop;
     struct visitor *visitor;
     struct strings hosts;
-    uint64_t seen_ms; /* ps/0 was there */
+    uint64_t seen_ms; /* when ps/0 was last connected */
 };
 
 static err check_ps(struct place_waiting *w, uint64_t limit_ms)
@@ -26,7 +26,7 @@ static err check_ps(struct place_waiting *w, uint64_t limit_ms)
                 visitor_trouble(w->visitor, 0));
 }
 
-/* As long as the job lasts: who is to take part is for others to say. */
+/* Without a time limit while the job runs. */
 static err await(struct place_waiting *w, bool *ret_has_place, int *ret_code)
 {
     struct cluster_spec *cluster = &w->run->cluster;

@@ -33,7 +33,7 @@ err ready_check(const struct run *run)
                 job_name(cluster->job), cluster->task, own);
 }
 
-static struct ready opened; /* a signal may come when the run is over */
+static struct ready opened; /* static: a signal handler may use it after the run */
 
 static void close_opened(int signo)
 {
@@ -48,7 +48,7 @@ err ready_open(const struct run *run, struct ready **ret)
     if (path) snprintf(opened.path, sizeof opened.path, "%s", path);
     *ret = &opened;
     tasks_end_by(close_opened);
-    if (!path || lstat(path, &left)) return OK; /* what else is wrong is told when it is written */
+    if (!path || lstat(path, &left)) return OK; /* other errors are reported when it is written */
     if (!S_ISREG(left.st_mode))
         return fail(ERR_INPUT, "--ready_file: %s is there, and no file", path);
     if (unlink(path))
@@ -87,7 +87,7 @@ static err tell_by_file(struct ready *ready, const char *address)
     return e;
 }
 
-/* Whoever watches may have gone, which is no reason not to train. */
+/* A failed NOTIFY_SOCKET is only logged. */
 err ready_tell(struct ready *ready, const char *address)
 {
     if (ready->path[0]) TRY(tell_by_file(ready, address));
@@ -95,7 +95,7 @@ err ready_tell(struct ready *ready, const char *address)
     return OK;
 }
 
-/* Also in a signal's handler. */
+/* Async-signal-safe. */
 void ready_close(struct ready *ready)
 {
     struct stat there;

@@ -1,11 +1,11 @@
-/* ready.h - tells whoever has started this task that it is there: by the file of --ready_file, and
- * as services of systemd do, by a datagram to NOTIFY_SOCKET.
+/* ready.h - tells whoever has started this task that it is ready: by the file of --ready_file, and
+ * by a datagram to NOTIFY_SOCKET, as services of systemd do.
  *
  *     {"task": "ps/0", "address": "gpu7:40123", "pid": 4242, "http_port": 8080}
  *
- * The file is there when the task listens, and whole; what a life before has left is removed when
- * the task starts, the file itself when it ends, unless it is another one by then. SIGKILL leaves
- * it.
+ * The file appears, complete, when the task listens. A file left by an earlier process is removed
+ * when the task starts, its own when it ends, unless that was replaced meanwhile. SIGKILL leaves it
+ * behind.
  */
 #ifndef CMD_LAUNCH_READY_H
 #define CMD_LAUNCH_READY_H
@@ -23,15 +23,15 @@ struct ready {
     _Atomic(ino_t) file;    /* as it was written; 0: not known yet */
 };
 
-/* ERR_INPUT: the task takes any free port and nobody would learn which. */
+/* ERR_INPUT: the task uses any free port, and without --ready_file nobody would learn which. */
 err ready_check(const struct run *);
 
-/* Once, and there is nothing to free. ERR_INPUT: a device is there, say; ERR_IO: what is left
- * cannot be removed. */
+/* Call it once; nothing to free. ERR_INPUT: the path is, say, a device; ERR_IO: an old file cannot
+ * be removed. */
 err ready_open(const struct run *, struct ready **ret);
-/* address: how others reach it; NULL: it listens nowhere. ERR_IO: the file. */
+/* address: where others reach it; NULL: it does not listen. ERR_IO: cannot write the file. */
 err ready_tell(struct ready *, const char *address);
-/* The file goes; again is fine, and in a signal's handler, and NULL: it was never opened. */
+/* Removes the file. May be called again, in a signal handler, and with NULL: never opened. */
 void ready_close(struct ready *);
 
 #endif

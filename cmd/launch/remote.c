@@ -54,7 +54,7 @@ err remote_check_absent(const struct run *run)
                  {"base_port", ", --slurm or --ranks", has_ports},
                  {"ps", " or lists of hosts", !run->is_local},
                  {"workers", " or lists of hosts", !run->is_local}};
-    if (run->flags.launched != LAUNCHED_NO) return OK; /* they were the launcher's */
+    if (run->flags.launched != LAUNCHED_NO) return OK; /* checked by the launcher */
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (!flags[i].is_welcome &&
             flags_given(&run_flags_object, run->argc, run->argv, flags[i].name))
@@ -93,7 +93,7 @@ static char *quote(struct arena *arena, const char *word)
     return quoted;
 }
 
-/* What the shell of the other host is to do. */
+/* The command line for the other host's shell. */
 static err remote_command(struct run *run, char **task, char **ret)
 {
     struct arena *arena = &run->arena;
@@ -122,7 +122,7 @@ err remote_words(struct run *run, const struct host_slot *slot, char **task, cha
         words[count++] = w;
     }
     if (count == 0) return fail(ERR_INPUT, "--ssh_command: no command is named");
-    /* Nobody is asked for a password; a host that is gone is noticed within a minute. */
+    /* No password prompts; a lost host is noticed within a minute. */
     static const char *const more[] = {"-T", "-oBatchMode=yes", "-oServerAliveInterval=15"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         words[count++] = arena_string(arena, more[i]);

@@ -9,21 +9,21 @@
 
 #include "cmd/cmd.h"
 
-enum { SSH_FAILED = 255 }; /* exit code of ssh where the connection is what failed */
+enum { SSH_FAILED = 255 }; /* exit code of ssh if the connection failed */
 
-/* Reads the file; sets the slots, and local_ps and local_workers, as if they were here. */
+/* Reads the host file; sets slots, local_ps and local_workers, as for a local cluster. */
 err remote_open(struct run *);
 
 /* ERR_INPUT: a flag is given that only means something beside --ssh. */
 err remote_check_absent(const struct run *);
 
-/* Where the task in a slot listens, in the arena: host:port, from base_port on. */
+/* Where the task in a slot listens: "host:port", from base_port on; in the arena. */
 err remote_address(struct run *, const struct host_slot *, const char **ret);
 
-/* Decides base_port, where none was given: one between 10000 and 32000. */
+/* Chooses base_port if none was given: between 10000 and 32000. */
 void remote_choose_ports(struct run *);
 
-/* The words of ssh for a task whose own words are given, NULL at the end; in the arena. */
+/* argv of ssh for a task whose own argv is given; NULL-terminated, in the arena. */
 err remote_words(struct run *, const struct host_slot *, char **task, char ***ret);
 
 #endif

@@ -65,7 +65,7 @@ static err keep_hooks(const struct run *run, struct arena *arena, char **ret)
     return OK;
 }
 
-/* That one cannot be read is no reason to take the folder for an empty one. */
+/* A folder whose checkpoints cannot be read is an error, not an empty one. */
 static err find_checkpoint(const char *folder, bool *ret_is_any, char ret[CHECKPOINT_PATH_MAX])
 {
     struct file_state state;

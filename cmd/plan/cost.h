@@ -55,12 +55,12 @@ enum plan_bound {
 struct plan_time {
     double step_s;               /* of a round; asynchronously of each worker */
     double examples_s;           /* of all workers */
-    double parts_s[BOUND_COUNT]; /* what each would take by itself */
+    double parts_s[BOUND_COUNT]; /* seconds that each would take by itself */
     enum plan_bound bound;       /* the longest of these */
-    int ps;                      /* which has most to send or to update */
+    int ps;                      /* index of the ps with most to send or update */
 };
 
-/* What costs are not known counts as none: the step is what the links alone need. */
+/* Unknown costs count as 0: then a step takes what the links need. */
 struct plan_time plan_time_of(const struct plan_case *);
 
 /* "computing" */

@@ -1,5 +1,5 @@
-/* layouts.h - a job over other numbers of ps and workers: what each task needs of memory, what a
- * step sends, and how long it takes. */
+/* layouts.h - estimates for a job with other numbers of ps and workers: memory per task, bytes and
+ * time per step. */
 #ifndef CMD_PLAN_LAYOUTS_H
 #define CMD_PLAN_LAYOUTS_H
 
@@ -9,14 +9,14 @@
 
 struct hosts {
     double link_bytes_s, round_trip_s;
-    double memory; /* of a task, bytes; 0: as much as it takes */
-    int count;     /* that tasks share; 0: each has its own */
+    double memory; /* limit per task, in bytes; 0: none */
+    int count;     /* hosts that tasks share; 0: each task has its own */
     /* Of the first tasks of a job, others follow in the same order; NULL: 0, 1, 2, ... */
     const int *at[JOB_COUNT];
     int named[JOB_COUNT];
 };
 
-/* How many different rows of each table a batch names: the mean of a few batches. */
+/* Distinct rows of each table per batch: the mean of a few batches. */
 struct named_rows {
     double *at; /* [variables]; 0: a dense one */
     int batches;
@@ -32,7 +32,7 @@ struct over_ps {
     struct plan_bytes *bytes; /* [ps] of one worker, a step */
     struct arena arena;
 };
-/* ERR_INPUT: there cannot be so few. */
+/* ERR_INPUT: more ps are needed. */
 err over_ps_open(const struct planned *, const struct named_rows *, int ps, struct over_ps *ret);
 void over_ps_close(struct over_ps *); /* a zeroed one is fine */
 

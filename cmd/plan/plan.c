@@ -1,4 +1,4 @@
-/* plan.c - `dtrain plan`: how large a job must be, and what would bound it. */
+/* plan.c - `dtrain plan`: how many tasks a job needs, and what would limit its speed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ enum {
     WORKERS_SHOWN = 10, /* 1 to 1,000 */
     TEXT_MAX = 32,
 };
-/* Of those that fit: the fewest ps that let so much of the best through; as many workers as each
- * do so much of what one alone does. */
+/* Of layouts that fit it recommends the fewest ps with nearly_best of the highest speed, and as
+ * many workers as still do worth_it of what one alone does. */
 static const double nearly_best = 0.95, worth_it = 0.8, uneven = 1.4;
 /* Of the 1538 bytes that a frame of 1500 takes of a link, with its header, checksum, preamble and
  * the gap behind it, TCP leaves 1448. */
@@ -191,7 +191,7 @@ static double speed(const struct sized *a)
     return a->ps && a->fits ? a->time.examples_s : 0;
 }
 
-/* 0: with no number of ps does it fit. */
+/* *ret 0: no number of ps fits. */
 static err best_ps(struct sizing *p, int workers, int *ret)
 {
     struct sized of[PS_SHOWN] = {0};

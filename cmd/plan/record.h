@@ -1,5 +1,5 @@
-/* record.h - what steps of a run have cost: of one that has ended, by its --result; or of a short
- * one on this host. */
+/* record.h - measured costs of steps: from the --result of a run that has ended, or from a short
+ * run on this host. */
 #ifndef CMD_PLAN_RECORD_H
 #define CMD_PLAN_RECORD_H
 
@@ -10,11 +10,11 @@
 
 struct run_record {
     struct plan_costs costs;
-    double steps;    /* of all workers, that they are the mean of */
-    int ps, workers; /* of whom something is known */
+    double steps;    /* of all workers; costs are means over these */
+    int ps, workers; /* tasks with known costs */
 };
 
-/* ERR_IO, ERR_INPUT: it is none, or of too few steps for their times to mean anything. */
+/* ERR_IO, ERR_INPUT: not a result file, or of too few steps for meaningful times. */
 err record_read(const char *path, struct run_record *ret);
 
 /* Runs it on this host, without checkpoints and summaries, for at least this many steps: one ps and

@@ -1,7 +1,7 @@
 /* curves.h - the numbers of runs by step, as `dtrain plot` draws them: a panel for each name, a
  * curve in it for each run.
  *
- * Where a run was begun again from an earlier step, what came after that step is forgotten.
+ * When a run was resumed from an earlier step, points after that step are dropped.
  */
 #ifndef CMD_PLOT_CURVES_H
 #define CMD_PLOT_CURVES_H
@@ -27,7 +27,7 @@ struct panel {
 
 struct curves {
     struct arena arena;
-    struct strings values; /* which names are wanted; none: all but learning rate and speed */
+    struct strings values; /* names to draw; none given: all but learning rate and speed */
     const char *runs[CURVE_RUNS_MAX];
     int run_count, panel_count;
     struct panel *panels[PANELS_MAX];

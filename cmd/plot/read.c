@@ -134,7 +134,7 @@ static err read_events(struct curves *c, const char *path, struct view file)
 
 /* ---- files ---- */
 
-/* A pipe is one that a person names: what only lies in a folder is waited for by nobody. */
+/* Opens a pipe only if the user named it: one found in a folder could block for ever. */
 static err open_file(const char *path, bool is_named, FILE **ret)
 {
     struct stat status;

@@ -4,8 +4,8 @@
 
 #include "cmd/cmd.h"
 
-/* Where the run's flags name a coordinator: listens, takes a place there and waits for the other
- * tasks; the run's cluster and --bind are then as if everything had been said. Does nothing else.
+/* If the run's flags name a coordinator: listens, claims a place there and waits for the other
+ * tasks; sets the run's cluster and --bind as if the flags had given them. Otherwise does nothing.
  * run_close gives the place up. */
 err run_join(struct run *);
 

@@ -1,4 +1,4 @@
-/* registry.c - see registry.h. A thread keeps the place and looks where the others are. */
+/* registry.c - see registry.h. A thread renews the place and looks up the others' addresses. */
 #include "cmd/registry/registry.h"
 
 #include <pthread.h>
@@ -15,32 +15,32 @@
 #include "net/coordinator/coordinator.h"
 
 enum {
-    LOOK_MS = 250,    /* while somebody is waited for, */
-    LOOK_MS_EACH = 2, /* and for each task: a thousand look at a thousand places */
-    SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* what is there still, lives */
-    FREE_MS = 2 * COORDINATOR_RENEW_MS, /* a living task writes its place again before */
-    AWAY_MS = 2 * SURE_MS, /* a coordinator that is back has forgotten the keys of before by then */
+    LOOK_MS = 250,    /* between two looks while it waits for others, */
+    LOOK_MS_EACH = 2, /* plus this per task, to limit the load of large jobs */
+    SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* keys left are of the living */
+    FREE_MS = 2 * COORDINATOR_RENEW_MS, /* a living task has rewritten a removed key by then */
+    AWAY_MS = 2 * SURE_MS, /* after an outage keys from before it have expired by then */
     MEMBERSHIPS_MAX = 64,  /* that take a place away again */
     LACKING_MAX = 3,       /* are named */
     LACKING_BYTES = 120,
     KEY_BYTES = 160,
 };
 
-/* Behind the number of a place: it is that of a task which has joined and has lost its key to one
- * that has not, which then gives it back. */
+/* Suffix of a place's key: claimed by a task that has joined and lost its place to one that has not
+ * joined, which then gives it back. */
 static const char HELD[] = ".held";
 
-enum registry_place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* lost: to be claimed again */
+enum registry_place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* PLACE_LOST: to be claimed again */
 
-/* Of the thread and the task */
+/* Shared by the thread and the task */
 struct shared_places {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wakes;
     bool is_over, is_asked; /* where somebody is, since the thread looked */
-    bool is_due;            /* there is something to say */
+    bool is_due;            /* the thread is to renew at once */
     bool is_lost;           /* another task has its place */
     struct membership now;
-    char (*address[JOB_COUNT])[ADDRESS_MAX]; /* of all places; "": nobody has been there */
+    char (*address[JOB_COUNT])[ADDRESS_MAX]; /* last known address of each place; "": none yet */
 };
 
 struct registry {

@@ -1,4 +1,4 @@
-/* registry.h - the tasks of a cluster that has a name, and how they find each other.
+/* registry.h - lets the tasks of a named cluster find each other through a coordinator.
  *
  * A task takes a place of its job at the coordinator (CLUSTER/worker/1) by claiming its key, with
  * its address and what it says of the cluster for a value, and waits until all places are taken.
@@ -20,25 +20,25 @@
 
 #include "core/cluster/description/cluster_spec.h"
 
-struct registry_options { /* borrowed to the end */
+struct registry_options { /* borrowed until registry_leave */
     const char *coordinator;
     struct cluster_spec *cluster; /* named.h; task -1: the lowest place that is free */
     const char *address;          /* where this task listens; NULL: it takes no place */
-    bool only_ps;                 /* nobody else is waited for */
+    bool only_ps;                 /* waits for the ps only */
     uint64_t limit_ms;            /* to wait for a place, and for the others */
     const char *limit_name;       /* "--start_timeout", for messages */
 };
 
 struct registry;
 
-/* Sets task, hosts (in the arena), membership and find of the cluster. ERR_INPUT: the others say
- * something else of the cluster; ERR_IO: the coordinator does not answer; ERR_TIMEOUT names who did
- * not come. */
+/* Sets task, hosts (in the arena), membership and find of the cluster. ERR_INPUT: other tasks were
+ * started with a different cluster; ERR_IO: the coordinator does not answer; ERR_TIMEOUT names the
+ * missing tasks. */
 err registry_join(const struct registry_options *, struct arena *, struct registry **ret);
 void registry_resized(struct registry *); /* the cluster has another membership; NULL is fine */
 void registry_leave(struct registry *);   /* gives up the place; NULL is fine */
-/* The same of whichever there is, in a thread of its own, where the process ends right after it
- * whatever the others do (tasks_end_by). */
+/* The same for the process's registry, if any; called in a separate thread just before the process
+ * ends (tasks_end_by). */
 void registry_leave_at_once(int signo);
 
 #endif

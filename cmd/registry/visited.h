@@ -1,5 +1,5 @@
-/* visited.h - the parameter servers of a living cluster that a command visits: those that were
- * said, or those that a coordinator knows. */
+/* visited.h - finds the parameter servers of a running cluster for a command: by --ps_hosts, or
+ * through a coordinator. */
 #ifndef CMD_REGISTRY_VISITED_H
 #define CMD_REGISTRY_VISITED_H
 
@@ -31,15 +31,14 @@
 struct visited {
     struct strings hosts; /* of the ps */
     struct cluster_spec cluster;
-    const char *coordinator;   /* NULL: hosts were said */
+    const char *coordinator;   /* NULL: --ps_hosts is given */
     struct registry *registry; /* of the coordinator */
-    struct tls_keys *keys;     /* NULL: nothing is proved */
+    struct tls_keys *keys;     /* NULL: no authentication */
     struct loop *loop;
     struct visitor *visitor;
 };
 
-/* What the flags say of it; the key is read, nobody is asked. who: "var ls", for messages.
- * ERR_INPUT. */
+/* Reads the flags and the key; contacts nobody. who: "var ls", for messages. ERR_INPUT. */
 err visited_read(struct visited *, const struct cluster_flags *, const char *who, struct arena *);
 
 /* Finds the ps, and waits until they are there, so long for either. options: all but the loop and

@@ -24,7 +24,7 @@ struct scale {
 
 enum {
     SECONDS_MAX = 24 * 3600,
-    ANSWER_MS = SECONDS_MAX * 1000, /* limits of the job's own come before */
+    ANSWER_MS = SECONDS_MAX * 1000, /* the job's own limits end it earlier */
 };
 
 static const struct field fields[] = {

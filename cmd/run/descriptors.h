@@ -6,15 +6,15 @@
 
 #include "core/cluster/description/cluster_spec.h"
 
-/* Raises the soft limit towards the hard one, to what the loop can watch at most. How many there
- * may be then: UINT64_MAX where nobody can say. */
+/* Raises the soft limit towards the hard one, at most to what the loop can watch. Returns the
+ * limit; UINT64_MAX: unknown. */
 uint64_t descriptors_raise(void);
 
-/* With all its peers there, over shared memory: a little more than that takes. */
+/* An upper estimate of what a task needs when all its peers are connected over shared memory. */
 int task_descriptors_needed(const struct cluster_spec *);
 
-/* The same. Warns where that is less than the cluster needs: what comes last is then turned away or
- * goes over tcp. */
+/* Raises the limit, and warns if it is less than the cluster needs: then the last connections are
+ * refused or use tcp. */
 void task_descriptors_raise(const struct cluster_spec *);
 
 /* Before a cluster of this host is started, whose tasks would wait for each other in vain: raises

@@ -1,7 +1,7 @@
-/* epoch_lines.h - the lines about which rows of which epochs were used.
+/* epoch_lines.h - prints which rows of which epochs were used.
  *
- * Epochs that follow each other are told together: the first line comes at once where rows were
- * lost or used twice, and then one in EPOCH_LINES_EVERY_NS at most, however short the epochs are.
+ * Consecutive epochs share a line: one is printed at once when rows were lost or used twice, and
+ * then at most one per EPOCH_LINES_EVERY_NS, however short the epochs are.
  */
 #ifndef CMD_RUN_EPOCH_LINES_H
 #define CMD_RUN_EPOCH_LINES_H

@@ -1,9 +1,8 @@
 /* evaluated_checkpoints.h - the checkpoints that a run's folder names, and which of them were
  * evaluated.
  *
- * <folder>/evaluated.json remembers it beside the summaries of the evaluations, so that an
- * evaluator that is started again does not say and write the same again. One with a larger
- * --keep_best than before has all to look at anew.
+ * <folder>/evaluated.json, beside the summaries of the evaluations, keeps this, so that a restarted
+ * evaluator does not repeat them. With a larger --keep_best than before all are evaluated again.
  */
 #ifndef CMD_RUN_EVALUATED_CHECKPOINTS_H
 #define CMD_RUN_EVALUATED_CHECKPOINTS_H

@@ -48,7 +48,7 @@ struct evaluator {
         end_looked_ms; /* absent: since when ps/0 is not there */
     bool is_up, was_up;
     struct end_in_folder missed;
-    bool is_blind; /* a disk did not say which checkpoints there are */
+    bool is_blind; /* the folder could not be listed */
     struct log_limit behind;
     uint64_t failed_ms, failures;
     err last; /* of the newest checkpoint */
@@ -102,7 +102,7 @@ static err keep_best(struct evaluator *v, const struct best_offer *offer)
     return best_keep(&v->best, v->run->spec.train.checkpoint.dir, offer);
 }
 
-/* A full disk does not end it. */
+/* A full disk does not end the evaluator. */
 static void report(struct evaluator *v, struct bundle *bundle, int64_t step,
                    const struct evaluation *e)
 {

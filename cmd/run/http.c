@@ -44,7 +44,7 @@ static void answer_metrics(const struct task_http *h, struct http_reply *r)
     r->type = "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* Before its first turn a task may read data for long. */
+/* Healthy before the loop's first turn: the task may still be reading data. */
 static void answer_health(const struct task_http *h, struct http_reply *r)
 {
     const uint64_t turned_ms = board_turned_ms(h->board), now_ms = clock_ms(),

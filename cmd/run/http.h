@@ -1,4 +1,4 @@
-/* http.h - --http: what a task says of itself, and of the job as far as it hears of it.
+/* http.h - --http: a task's HTTP server: its own state, and what it knows of the job.
  *
  *     /metrics       counters of this task, as Prometheus reads them
  *     /healthz       200: the task's loop turns; 503: it has not, for longer than --step_timeout
@@ -14,7 +14,7 @@
 #include "cmd/cmd.h"
 
 struct task_http;
-/* Also where --http is not given: then there is the board alone. ERR_IO: the address is taken. */
+/* Without --http it collects the state but serves nothing. ERR_IO: the address is in use. */
 err task_http_open(const struct run *, struct task_http **ret);
 void task_http_close(struct task_http *); /* NULL is fine; after the tasks */
 struct board *task_http_board(const struct task_http *);

@@ -80,7 +80,7 @@ static bool is_cause(const struct launch *launch, int code)
            (launch->code == EXIT_LOST_PEER && code != EXIT_LOST_PEER && !launch->stop_ms);
 }
 
-/* Or 0. Of a task elsewhere it comes as its keeper's exit code. */
+/* The signal that killed it, or 0. For a remote task it is in the keeper's exit code. */
 static int killed_by(const struct child *child, int status)
 {
     if (WIFSIGNALED(status)) return WTERMSIG(status);
@@ -294,7 +294,7 @@ static void read_signals(void *context)
         take_signal(launch, (int)info.ssi_signo);
 }
 
-/* Whoever does not end in time is ended. Returns milliseconds until the next look. */
+/* Kills tasks that exceed their limit. Returns ms until the next check. */
 static int enforce_limits(struct launch *launch)
 {
     uint64_t now = clock_ms(), limit = 0;

@@ -1,5 +1,4 @@
-/* launch.h - what the two files of the launcher share: launch.c attends the tasks, start.c starts
- * one. */
+/* launch.h - shared by the launcher's files: launch.c supervises the tasks, start.c starts one. */
 #ifndef CMD_RUN_LAUNCH_H
 #define CMD_RUN_LAUNCH_H
 
@@ -28,11 +27,11 @@ struct launch {
     struct run *run;
     struct child *children; /* [count] with room for tasks to come, parameter servers first */
     int count, alive;
-    int room[JOB_COUNT];          /* of them, by job */
+    int room[JOB_COUNT];          /* entries of children per job */
     struct membership membership; /* who takes part */
     const char *hosts[JOB_COUNT]; /* as the flags have them */
     struct launch_key key;        /* of tasks elsewhere */
-    struct tls_keys *keys;        /* the same, where it was made here */
+    struct tls_keys *keys;        /* the same key, if it was generated here */
     struct loop *loop;
     struct visitor *visitor;     /* of ps/0, which tells of resizes; NULL: there will be none */
     struct strings ps;           /* where ps/0 is */
@@ -40,7 +39,7 @@ struct launch {
     sigset_t old_mask;           /* of the tasks */
     int spec_fd;                 /* a copy of a spec that came on standard input, or -1 */
     int code;                    /* of the first task that failed */
-    int caught;                  /* the last signal to end, or 0 */
+    int caught;                  /* the last signal received that asks to end, or 0 */
     uint64_t failed_ms, stop_ms; /* when the first task failed, when all were asked to end; 0 */
     uint64_t ask_ms;             /* from failed_ms until the others are asked to end */
     uint64_t limit_ms;           /* from stop_ms until they are ended */

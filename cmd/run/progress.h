@@ -1,4 +1,4 @@
-/* progress.h - what a worker shows while it runs, and what it leaves for scripts.
+/* progress.h - a worker's progress output, and its --metrics_file and --result.
  *
  * On a terminal one line that is redrawn, in a log a line every log_every_steps global steps;
  * --metrics_file gets a JSON line at the same steps. At the end the chief prints the evaluation

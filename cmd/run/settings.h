@@ -1,4 +1,4 @@
-/* settings.h - flags and keys of the spec that a run would pass over in silence. */
+/* settings.h - refuses flags and keys of the spec that a run would silently ignore. */
 #ifndef CMD_RUN_SETTINGS_H
 #define CMD_RUN_SETTINGS_H
 

@@ -14,7 +14,7 @@ static int threads_of(const struct run *run, bool is_ps)
     return threads > 0 ? threads : 1;
 }
 
-/* Where fewer cores are used than are there: by the first task of a host that computes. */
+/* Logs, in the first computing task of a host, that a CPU quota leaves some cores unused. */
 static void report_quota(const struct run *run, const struct device_request *request)
 {
     const struct cores cores = cores_find("");

@@ -31,8 +31,8 @@ void report_device(const struct device_answer *, bool is_first);
 
 struct task_options task_options_of(const struct run *, struct loop *);
 
-/* Of a task that found nobody: whether the job had ended before it came, which the last checkpoint
- * tells where the spec has a last_step. Says so. */
+/* For a task that reached nobody: whether the job had already ended, which the last checkpoint
+ * shows if the spec has a last_step. Logs that. */
 bool job_had_ended(const struct run *);
 
 /* What becomes of this process as a task of it has ended, and is closed. */
@@ -46,7 +46,7 @@ err run_resize(struct run *, struct next_life *);
 /* Which program writes the lines below, for whoever reads them later: once, as soon as it can do
  * what it is asked to. Tasks of a launcher are the same one. */
 void report_version(const struct run *);
-/* Says why a job ended, unless it is done: an end that somebody asked for is no error. */
+/* Logs why a job ended, unless it is done; an end that was asked for is not logged as an error. */
 void report_end(int code, const char *text);
 /* Says why the task ended unless it is done; returns its exit code. */
 int report_verdict(const struct task *);

@@ -1,6 +1,6 @@
-/* batching.c - requests that wait are computed together: those at the front, as far as there is
- * room, after --batch_wait_ms or at once; by the version's thread, or where they are few rows, by
- * that of the first one. */
+/* batching.c - computes waiting requests in batches: from the front of the queue, up to max_batch
+ * rows, after --batch_wait_ms or at once; in the version's thread or, if they are few rows, in the
+ * thread of the first request. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ struct waiting {
     pthread_cond_t told; /* that it is one of these */
 };
 
-/* A request of which some rows were computed ends with the values that it began with: new ones wait
- * for it, and no other request joins its batch meanwhile. */
+/* Whether a request is partly computed: new values wait for its end, so that all its rows use the
+ * same ones, and no other request joins its batches. */
 static bool is_amid_request(const struct version *v)
 {
     return v->first && v->first->taken > 0;
@@ -111,7 +111,7 @@ static void finish(struct version *v, struct waiting *w, err e)
     pthread_mutex_unlock(&v->lock);
 }
 
-/* From the queue: nobody else touches those at its front. */
+/* Removes it from the front of the queue, which only the computing thread touches. */
 static void take_off(struct version *v, struct waiting *w)
 {
     pthread_mutex_lock(&v->lock);

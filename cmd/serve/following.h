@@ -1,6 +1,6 @@
-/* following.h - deltas that a run publishes beside a checkpoint that is served
- * (core/train/checkpoint/publication.h): each is taken in order. Where one is lost, or is not what
- * was published, what is served stays as it is until the next checkpoint comes.
+/* following.h - applies, in order, the deltas that a run publishes beside the served checkpoint
+ * (core/train/checkpoint/publication.h). If one is lost or damaged, the values stay as they are
+ * until the next checkpoint.
  */
 #ifndef CMD_SERVE_FOLLOWING_H
 #define CMD_SERVE_FOLLOWING_H

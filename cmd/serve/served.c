@@ -12,8 +12,8 @@
 #include "core/train/checkpoint/checkpoints.h"
 
 enum {
-    OLD_MAX = 8,   /* versions whose requests have not ended; with more no newer one is taken */
-    OLDER_MAX = 5, /* checkpoints before a broken one that are tried at the beginning */
+    OLD_MAX = 8,   /* old versions with unfinished requests; at this many no newer one is opened */
+    OLDER_MAX = 5, /* older checkpoints tried at start if the newest is broken */
     AGAIN_FIRST_MS = 500, /* until one that failed is tried again; twice as long each time, */
     AGAIN_MAX_MS = 60000,
 };
@@ -32,10 +32,10 @@ struct held {
 struct served {
     struct version_options options;
     struct identity known;    /* the last one that was looked at, taken or not */
-    struct version *coming;   /* that opens */
+    struct version *coming;   /* being opened; NULL: none */
     uint64_t tries, again_ms; /* of known: how often it failed, and when it is tried again */
     int older;                /* checkpoints before it that were tried */
-    char newest_text[ERROR_TEXT_MAX]; /* why it is none of them */
+    char newest_text[ERROR_TEXT_MAX]; /* why the newest checkpoint could not be opened */
     struct log_limit unseen;
     struct following following; /* with version_options.follows: what comes beside `now` */
 
@@ -91,7 +91,7 @@ static struct held *free_place(struct served *s)
     return NULL;
 }
 
-/* It may be half copied, or lack memory for now: it is tried again, ever more seldom. */
+/* It may be half copied, or memory may be short: retries with growing pauses. */
 static void note_failure(struct served *s, err failure)
 {
     s->again_ms = clock_ms() + clock_backoff_ms(AGAIN_FIRST_MS, AGAIN_MAX_MS, s->tries++);

@@ -20,7 +20,7 @@ void tally_note_batch(struct tally *, int64_t rows, uint64_t ns);
 /* A checkpoint has been taken, or could not be. */
 void tally_note_version(struct tally *, int64_t number, err failure);
 
-/* What is served now is of that step, whose values were so then; a delta of it, or a checkpoint */
+/* The values served now, of a checkpoint or a delta, are of that step and that unix time */
 void tally_note_fresh(struct tally *, int64_t step, double time_s);
 void tally_note_lost(struct tally *); /* a delta */
 

@@ -1,5 +1,5 @@
-/* version_inside.h - what stands behind version.h: opening and closing (version.c), and what waits
- * there and is computed together (batching.c). */
+/* version_inside.h - internals of version.h: opening and closing (version.c), batching of requests
+ * (batching.c). */
 #ifndef CMD_SERVE_VERSION_INSIDE_H
 #define CMD_SERVE_VERSION_INSIDE_H
 
@@ -20,9 +20,9 @@ struct version {
     struct column *together; /* [asked.column_count] rows of several requests */
     void *memory;            /* of those */
     pthread_t thread;
-    struct fresh *fresh;        /* that is computed with; NULL: the checkpoint is */
-    const struct fresh *newest; /* of who brings deltas: `coming`, or `fresh` */
-    uint64_t lost_leases;       /* looks since it was there last */
+    struct fresh *fresh;        /* values of deltas in use; NULL: only the checkpoint's */
+    const struct fresh *newest; /* `coming`, or `fresh`; for the thread that adds deltas */
+    uint64_t lost_leases;       /* checks in a row that found no lease */
     int64_t alone_rows; /* this many at most are computed without a thread beside; 0: none are */
 
     pthread_mutex_t lock; /* of what is below */

@@ -1,4 +1,4 @@
-/* stats.c - `dtrain stats SPEC.json` or FILE...: what is in data, by one pass over their rows. */
+/* stats.c - `dtrain stats SPEC.json` or FILE...: statistics of data, in one pass over the rows. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,7 +286,7 @@ static err check_bare(const struct stats_flags *flags, const struct strings *pat
     return OK;
 }
 
-/* A label that no file has: each cell is one to look at. */
+/* A spec with a label that no file has, so that every cell is a feature. */
 static json_t *bare_json(const struct stats_flags *flags, const struct strings *paths,
                          const struct format_context *context, struct arena *arena)
 {

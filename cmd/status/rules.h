@@ -1,5 +1,5 @@
-/* rules.h - what is wrong with a job, or is worth knowing, by what its tasks count. A pure
- * function: a rule is a row of the table in rules.c. */
+/* rules.h - finds problems of a job from the counters of its tasks. A pure function: a rule is a
+ * row of the table in rules.c. */
 #ifndef CMD_STATUS_RULES_H
 #define CMD_STATUS_RULES_H
 

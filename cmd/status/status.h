@@ -21,8 +21,8 @@ struct job_status {
  * ERR_PROTOCOL: it is none. */
 err job_status_add(struct job_status *, json_t *answer, uint64_t now_ms);
 struct job_visit;
-/* What all ps say, sorted, where one of them answers: those that do not are noted. All together are
- * waited for as long as one may be, and a tenth of that for each. */
+/* Asks all ps; OK if one answers, `unanswered` lists the others. The wait for all together is at
+ * most that for one ps, plus a tenth of that for each. */
 err job_status_look(struct job_visit *, struct job_status *ret);
 /* What others say, for a terminal: one line, made safe (core/base/printable.h), cut where it is too
  * long. text: NULL: "". */

@@ -28,7 +28,7 @@ err variable_view_shape(json_t *list, struct shape *ret)
     return OK;
 }
 
-/* What is not finite comes as a string. */
+/* NaN and infinities come as strings. */
 static double number(json_t *json)
 {
     if (json_is_number(json)) return json_number_value(json);

@@ -1,4 +1,4 @@
-/* causes.h - how a run ended and what lost its time, by what it has left. A pure function: a cause
+/* causes.h - finds from a run's files how it ended and what cost it time. A pure function: a cause
  * is a row of the table in causes.c. */
 #ifndef CMD_WHY_CAUSES_H
 #define CMD_WHY_CAUSES_H

@@ -1,4 +1,4 @@
-/* evidence.h - what a run has left: results, metrics, logs, folders of checkpoints. */
+/* evidence.h - reads the files of a run: results, metrics, logs, folders of checkpoints. */
 #ifndef CMD_WHY_EVIDENCE_H
 #define CMD_WHY_EVIDENCE_H
 

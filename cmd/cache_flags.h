@@ -1,11 +1,11 @@
-/* cache_flags.h - where data from URLs are kept: flags of every command that reads data. */
+/* cache_flags.h - flags for the local cache of data from URLs, of every command that reads data. */
 #ifndef CMD_CACHE_FLAGS_H
 #define CMD_CACHE_FLAGS_H
 
 #include "core/base/files/cache.h"
 
 struct cache_flags {
-    const char *dir; /* NULL: nowhere */
+    const char *dir; /* NULL: no cache */
     int64_t mb;
 };
 
@@ -23,7 +23,7 @@ struct cache_flags {
         .help = "size limit in megabytes; the least recently used files are evicted"               \
     }
 
-/* Before data are read */
+/* To be called before data are read */
 static inline err cache_flags_begin(const struct cache_flags *f)
 {
     return f->dir ? cache_begin(f->dir, (uint64_t)f->mb << 20) : OK;

@@ -1,10 +1,10 @@
-/* changed_features.h - the flag of all who read a checkpoint: what to do where features do not mean
- * what they did when it was made (core/train/spec/features.h). */
+/* changed_features.h - the flag of all commands that read a checkpoint: what to do if the spec's
+ * features have changed their meaning since it was made (core/train/spec/features.h). */
 #ifndef CMD_CHANGED_FEATURES_H
 #define CMD_CHANGED_FEATURES_H
 
 enum changed_features { CHANGED_FEATURES_REFUSE, CHANGED_FEATURES_ACCEPT };
-extern const char *const changed_features_names[]; /* ends with NULL */
+extern const char *const changed_features_names[]; /* ends with NULL; enum changed_features */
 
 #define CHANGED_FEATURES_FLAG(of)                                                                  \
     {                                                                                              \

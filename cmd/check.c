@@ -20,7 +20,7 @@ struct check_flags {
     bool json;
 };
 
-/* Those that a run does not have. */
+/* Flags that a run does not have. */
 static const struct field own_flags[] = {
     FIELD_OF("graph", ENUM, struct check_flags, graph, .fallback = "\"none\"",
              .choices = graph_forms,
@@ -78,7 +78,7 @@ static void print_head(const struct head *head)
                name, loss->logits->name);
 }
 
-/* node, op, output [batch, ...], parameters */
+/* A table: node, op, output [batch, ...], parameters */
 static void print_nodes(const struct graph *graph)
 {
     char shape[SHAPE_TEXT_MAX];
@@ -120,7 +120,7 @@ static bool updates(const struct optimizers *list, int optimizer, const struct p
     return optimizers_find(list, param->name, param->moving) == optimizer;
 }
 
-/* Of several: which variables it updates. */
+/* If there are several optimizers: which variables this one updates. */
 static void print_updated(const struct graph *graph, const struct optimizers *list, int optimizer)
 {
     const char *before = ", for ";
@@ -132,7 +132,7 @@ static void print_updated(const struct graph *graph, const struct optimizers *li
     puts("");
 }
 
-/* Of tables of a megabyte and more, every step would go through all rows. */
+/* Warns of tables of 1 MB and more for which every step would update all rows. */
 static void warn_of_sweeps(const struct graph *graph, const struct optimizers *list, int optimizer)
 {
     const struct optimizer *by = optimizer_of(&list->at[optimizer]);
@@ -208,7 +208,7 @@ static void print_average(const struct graph *graph, const struct optimizers *li
            (long long)(floats * (int64_t)sizeof(float)), has_tables ? "; tables have none" : "");
 }
 
-/* Of tables that grow, what nobody can know before. */
+/* Bytes per row of growing tables, whose number of rows is unknown. */
 static void print_row_bytes(const struct graph *graph, const struct optimizers *list)
 {
     for (int i = 0; i < graph->param_count; i++) {
@@ -221,8 +221,8 @@ static void print_row_bytes(const struct graph *graph, const struct optimizers *
     }
 }
 
-/* By TensorFlow's defaults rare ids of a new model hardly learn: their steps are small from the
- * first on, and their embeddings begin large. */
+/* Whether the optimizer has TensorFlow's defaults, by which rare ids hardly learn in a new model:
+ * their steps are small from the first on, and their embeddings begin large. */
 static bool begins_slowly(const struct optimizer_spec *by)
 {
     const struct variant *v = &by->optimizer;
@@ -270,7 +270,7 @@ static void print_advice(const struct graph *graph, const struct optimizers *lis
                large->name);
 }
 
-/* Parameters and slots are spread over the ps; "one step" is what each worker takes beside them. */
+/* Parameters and slots are spread over the ps; "one step" is the memory of each worker. */
 static void print_bytes(const struct session *session, const struct spec *spec)
 {
     const struct graph *graph = session->graph;
@@ -317,7 +317,7 @@ static err print_memory(const struct check *check)
     return OK;
 }
 
-/* Where a run would save, which does not depend on where the spec lies. */
+/* Where a run would save; relative to the working directory, not to the spec. */
 static void print_folder(const char *directory)
 {
     char here[PATH_MAX], shown[PATH_BYTES_MAX];
@@ -328,8 +328,8 @@ static void print_folder(const char *directory)
         printf("checkpoints: %s\n", path_shown(directory, shown));
 }
 
-/* Of schedules: the rates of the first and of the last step. A decay in steps that was chosen for
- * one worker is half done when two end. */
+/* The scheduled learning rates of the first and the last step: to notice a decay in steps that was
+ * chosen for one worker, and is only half done when two workers end. */
 static void print_rates(const struct optimizers *list, int64_t last_step)
 {
     for (int i = 0; i < list->count; i++) {
@@ -362,7 +362,7 @@ static void print_steps(const struct check *check)
                check->planned.workers, (long long)spec->data.prefetch);
 }
 
-/* Each tower takes what "one step" says beside the values, which those of one device share. */
+/* Each tower needs the memory of "one step"; towers on one device share the values. */
 static void print_towers(const struct session *session)
 {
     const struct towers *towers = &session->towers;

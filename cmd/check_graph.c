@@ -1,13 +1,13 @@
-/* check_graph.c - the model as text that Graphviz or Mermaid draws. */
+/* check_graph.c - prints the model for Graphviz or Mermaid. */
 #include "cmd/check.h"
 
-/* A box is called by its number: names may hold anything. */
+/* Boxes are identified by number, because names may contain any character. */
 struct graph_writer {
     FILE *out;
     enum graph_form form;
 };
 
-/* In quotes in both forms; what would end the text is another character. */
+/* In quotes in both forms; characters that would end the text are replaced. */
 static void put_name(const struct graph_writer *w, const char *name)
 {
     for (; *name; name++) fputc(*name == '"' || *name == '\\' ? '\'' : *name, w->out);
@@ -31,7 +31,7 @@ static void put_arrow(const struct graph_writer *w, char kind, int from, char to
             to_kind, to);
 }
 
-/* From whoever makes the tensor: a node, or a column of the data. */
+/* An edge from the producer of the tensor: a node, or a column of the data. */
 static void put_input(const struct graph_writer *w, const struct graph *graph,
                       const struct tensor *input, char to_kind, int to)
 {

@@ -29,7 +29,7 @@ static json_t *nodes_json(const struct graph *graph)
     return list;
 }
 
-/* Of each variable the ps of its slices, in their order. */
+/* For each variable the ps of its slices, in order. */
 static json_t *variables_json(const struct layout *layout)
 {
     json_t *list = json_array();
@@ -80,7 +80,7 @@ static json_t *loss_json(const struct graph *graph)
     return ret;
 }
 
-/* Of tables that grow, what nobody can know before */
+/* Bytes per row of growing tables, whose number of rows is unknown */
 static json_t *growing_json(const struct graph *graph, const struct optimizers *list)
 {
     json_t *ret = json_array();

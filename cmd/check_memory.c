@@ -1,4 +1,4 @@
-/* check_memory.c - what each ps needs of memory, by a plan. */
+/* check_memory.c - estimates the memory that each ps needs. */
 #include "cmd/check.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int slots_of(const struct optimizers *list, const char *variable, float m
     return optimizer_slots(optimizer_of(by), by->optimizer.attributes);
 }
 
-/* An average is one more. */
+/* Slots of the variable, and its moving average if it has one. */
 static int arrays_beside(const struct optimizers *list, const struct variable *v)
 {
     const bool is_averaged = !v->table && list->average.decay > 0 &&

@@ -1,11 +1,10 @@
-/* check_warm_start.c - whether the checkpoint that a run would begin with has what it wants of it.
- */
+/* check_warm_start.c - checks that the checkpoint of train.warm_start has the wanted variables. */
 #include "cmd/check.h"
 #include "core/train/checkpoint/bundle/bundle.h"
 #include "core/train/checkpoint/checkpoints.h"
 #include "core/train/session/warm_start.h"
 
-/* A run that has a checkpoint of its own continues from that. */
+/* A run with a checkpoint of its own resumes from that instead. */
 static bool is_wanted(const struct train_spec *train)
 {
     char own[CHECKPOINT_PATH_MAX];
@@ -13,7 +12,7 @@ static bool is_wanted(const struct train_spec *train)
     return !train->checkpoint.dir || checkpoint_find(train->checkpoint.dir, own) != OK;
 }
 
-/* What tables that grow have is in no slice. */
+/* Growing tables are skipped: their rows are not in slices. */
 static err check_values(struct bundle *bundle, const struct session *session)
 {
     const struct layout *layout = session->layout;

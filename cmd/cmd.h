@@ -17,8 +17,7 @@
 
 enum { LOCAL_TASKS_MAX = 128 }; /* of one job in a local cluster: three descriptors each */
 
-/* What a process is, as the flags say it. A column of their table says which of these take a flag.
- */
+/* The role of a process, by its flags. The table of flags says which roles take each flag. */
 enum run_kind {
     RUN_ALONE = 1 << 0,
     RUN_LAUNCHER = 1 << 1, /* of a cluster on this host, or by ssh */
@@ -41,7 +40,7 @@ struct run_flags { /* one table: run_flags_object */
     const char *result, *metrics_file;
     struct {
         const char *to, *from; /* core/cluster/runner/record.h; NULL: none */
-        int64_t to_step;       /* where what is replayed ends; 0: with the record */
+        int64_t to_step;       /* the replay ends here; 0: with the record */
     } record;
     int transport;           /* 0: auto; else 1 + which of transports[] (net/transport.h) */
     int parts;               /* enum parts_choice, there too */
@@ -51,26 +50,26 @@ struct run_flags { /* one table: run_flags_object */
     const char *storage;     /* NULL: none; looked at by url_servers_note() alone */
     struct {
         const char *at;         /* NULL: the task's own address; "fd:N": an inherited socket */
-        const char *ready_file; /* where it says that it listens (cmd/launch/ready.h), or NULL */
-        const char *http;       /* where it answers HTTP (cmd/run/http.h), or NULL */
+        const char *ready_file; /* written once it listens (cmd/launch/ready.h), or NULL */
+        const char *http;       /* address of its HTTP server (cmd/run/http.h), or NULL */
     } listening;
     struct wait_limits limits;
     struct {
         int64_t count;      /* checkpoints to keep */
-        const char *metric; /* by this number of their evaluations */
+        const char *metric; /* name of the number of an evaluation to rank by */
     } best;                 /* evaluator */
     struct {
         int level;         /* enum log_level */
-        double every_secs; /* -1: not said */
+        double every_secs; /* -1: not given */
         int format;        /* enum log_format */
     } log;
     int on_sigterm; /* enum on_sigterm */
     int launched;   /* enum launched */
 };
-/* What SIGTERM to a worker means: to that task alone, or to the job. */
+/* What SIGTERM to a worker does: the worker leaves, or the job stops. */
 enum on_sigterm { SIGTERM_LEAVES, SIGTERM_STOPS };
-/* Whether run_local started this task: it then prints lines without its name, which the launcher
- * puts in front of them; TERMINAL: and they end at a terminal, so a status line is welcome. */
+/* Whether run_local started this task: then it prints lines without its name, which the launcher
+ * adds; TERMINAL: and the launcher's output is a terminal, so it also draws a status line. */
 enum launched { LAUNCHED_NO, LAUNCHED_YES, LAUNCHED_TERMINAL };
 extern const struct object run_flags_object;
 
@@ -85,7 +84,7 @@ struct run {
     struct registry *registry; /* of --coordinator: cmd/registry/registry.h */
     struct tls_keys *keys;     /* of --key_file or --tls_cert; NULL: none */
     struct task_http *http;    /* cmd/run/http.h */
-    struct ready *ready;       /* who hears that this task listens */
+    struct ready *ready;       /* tells others that this task listens */
     int argc;
     char **argv;
     struct arena arena;
@@ -96,8 +95,8 @@ struct run {
 err run_open(struct run *, int argc, char **argv);
 err run_read_flags(struct run *, int argc, char **argv); /* the same, of whom a spec is optional */
 enum run_kind run_kind(const struct run *);
-err run_load_spec(struct run *); /* says as well what of the environment does not count */
-bool run_has_remote_input(const struct run *);            /* a worker whose data the chief reads */
+err run_load_spec(struct run *);               /* also logs ignored environment variables */
+bool run_has_remote_input(const struct run *); /* a worker whose data the chief reads */
 err run_open_loop(const struct run *, struct loop **ret); /* with these keys */
 err run_measure(struct run *); /* spec_measure, for whoever opens the data */
 void run_close(struct run *);
@@ -108,9 +107,9 @@ struct command {
     /* Returns an exit code, having printed its own errors to standard error. argv[1] is the
      * command's name. */
     int (*run)(int argc, char **argv);
-    const char *topic;              /* its summary as a topic of `dtrain help`; NULL: it is none */
+    const char *topic;              /* its summary as a topic of `dtrain help`; NULL: no topic */
     void (*print_help)(FILE *);     /* of the topic */
-    const char *(*verb)(int index); /* NULL: there are no more; optional */
+    const char *(*verb)(int index); /* names of verbs, NULL after the last; optional */
     bool takes_run_flags;
 };
 extern const struct command *const commands[];        /* NULL at the end */
@@ -130,7 +129,7 @@ int run_worker(struct run *);
 int run_evaluator(struct run *); /* beside a cluster */
 int run_local(struct run *);     /* launches itself local_ps + local_workers times */
 
-/* What to type, in a few lines. */
+/* A short synopsis. */
 void print_usage(FILE *);
 
 void print_timeouts(FILE *);
@@ -138,10 +137,11 @@ void print_signals(FILE *);
 void print_counters(FILE *);
 void print_environment(FILE *);
 
-/* Says of a process that trains by itself which variables of a launcher it passes over. */
+/* For a process that trains alone: logs which variables of a launcher it ignores. */
 void environment_report_unused(const struct run *);
 
-/* Of a task: the socket of LISTEN_FDS instead of one of its own. ERR_INPUT: there are several. */
+/* Makes the task use the socket of LISTEN_FDS (systemd) instead of its own. ERR_INPUT: it names
+ * several. */
 err environment_take_socket(struct run *);
 
 /* "dtrain: <error text>" on standard error; returns the exit code of the kind (verdict.h). */

@@ -6,7 +6,7 @@
 
 #include "core/base/control_groups.h"
 
-/* Cores; of version 2 "150000 100000", or "max 100000". */
+/* The quota in cores; cgroup v2 (is_unified) has "150000 100000" or "max 100000" in one file. */
 static double quota_of_folder(const char *root, const char *folder, bool is_unified)
 {
     double quota = 0, period = 0;

@@ -6,13 +6,13 @@
 
 struct cores {
     int affinity; /* at least 1 */
-    double quota; /* cores, of the tightest control group; 0: there is none */
+    double quota; /* cores, of the tightest control group; 0: no quota */
 };
 
-/* root: a folder in front of /proc and of the control groups' mounts; "" but in tests. What cannot
- * be read limits nothing. */
+/* root: prefix of /proc and of the control groups' mounts; "" except in tests. Files that cannot be
+ * read impose no limit. */
 struct cores cores_find(const char *root);
-/* The least of both, a part of a core counting as one; at least 1. */
+/* The smaller of both, rounded up; at least 1. */
 int cores_count(const struct cores *);
 
 int cores_here(void); /* of this process */

@@ -1,15 +1,15 @@
 /* device.c - see device.h.
  *
- * Only the GPU that this task will use is touched: being asked what it has takes memory on a GPU,
- * and a host's workers each have one of their own. Where a GPU is not a must, whatever is wrong
- * with it becomes the reason why the CPU computes.
+ * Only the GPU that this task will use is touched: a query takes memory on a GPU, and each worker
+ * of a host has its own. Unless a GPU is required, any error of it becomes the reason why the CPU
+ * computes.
  */
 #include <stdio.h>
 
 #include "cmd/device.h"
 #include "kernels/cpu_bf16.h"
 
-/* The names stand in the help of the flag, too. */
+/* The help of --cpu_kernels lists the names, too. */
 static err open_cpu(int threads, const char *instruction_set, struct device *ret)
 {
     const err e = device_open_cpu(threads, instruction_set, ret);
@@ -18,7 +18,7 @@ static err open_cpu(int threads, const char *instruction_set, struct device *ret
                 e == ERR_INPUT ? "; known are avx512, avx2, sse2" : "");
 }
 
-/* A word that no CPU knows is wrong where a GPU computes, too. */
+/* Checks --cpu_kernels even if a GPU computes. */
 static err check_cpu_kernels(const char *instruction_set)
 {
     struct device device;
@@ -33,7 +33,7 @@ err device_flag_parse(const char *flag, struct device_choice *ret)
     return e ? fail_prefix(e, "--device") : OK;
 }
 
-/* Wrong words of the spec were refused when it was read. */
+/* The spec's "device" was checked when it was read. */
 static err choose(const struct device_request *r, struct device_choice *ret)
 {
     if (r->flag) return device_flag_parse(r->flag, ret);
@@ -41,8 +41,8 @@ static err choose(const struct device_request *r, struct device_choice *ret)
     return device_choice_parse(r->spec ? r->spec->device : "auto", ret);
 }
 
-/* Number and errors alone: the driver is asked, no GPU. ret_is_broken says, when this fails, that
- * there may be one which the driver cannot get at. */
+/* Finds the index of the GPU by asking the driver, without touching a GPU. ret_is_broken, on
+ * failure: there may be a GPU that the driver cannot access. */
 static err find_gpu(const struct device_request *r, const struct device_choice *choice,
                     int *ret_index, bool *ret_is_broken)
 {
@@ -54,7 +54,7 @@ static err find_gpu(const struct device_request *r, const struct device_choice *
     return e ? fail_prefix(e, r->flag ? "--device" : "device") : OK;
 }
 
-/* is_broken says, when this fails, that there is a GPU all the same. */
+/* On failure answer->is_broken tells whether there is a GPU nevertheless. */
 static err open_gpu(const struct device_request *r, const struct device_choice *choice,
                     struct device *ret, struct device_answer *answer)
 {
@@ -71,7 +71,8 @@ static err open_gpu(const struct device_request *r, const struct device_choice *
     return OK;
 }
 
-/* What it cannot do faster it does in float32, and says so: the same spec runs everywhere. */
+/* A precision that the device cannot speed up becomes float32, with a note: so a spec runs on any
+ * device. */
 static err take_precision(const struct spec *spec, struct device *device,
                           struct device_answer *answer)
 {

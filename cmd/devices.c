@@ -11,7 +11,7 @@
 
 enum { MODEL_MAX = 128, LINE_MAX_BYTES = 512 };
 
-/* As the kernel has it; processors that say no name are called by their architecture. */
+/* The name from /proc/cpuinfo, else the architecture. */
 static void cpu_model(char ret[MODEL_MAX])
 {
     static const char key[] = "model name";

@@ -1,5 +1,5 @@
-/* environment.c - variables of the environment: which count, and which launchers of others set that
- * do not (the topic "environment" of help). */
+/* environment.c - environment variables: those in effect, and those of other launchers, which are
+ * ignored (help topic "environment"). */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "core/base/fields/help.h"
 #include "core/base/log.h"
 
-/* How many tasks a launcher says that it has started. */
+/* Variables in which other launchers give their number of tasks. */
 static const struct foreign_runtime {
     const char *variable, *launcher; /* variable NULL ends the table */
 } foreigners[] = {
@@ -19,7 +19,7 @@ static const struct foreign_runtime {
     {0},
 };
 
-/* Variables that are no flag's. */
+/* Variables that do not stand for a flag. */
 static const struct own {
     const char *name, *help; /* name NULL ends the table */
 } own[] = {
@@ -48,8 +48,7 @@ static const struct own {
     {0},
 };
 
-/* Sockets begin behind the standard streams, and are meant for one process, not for what it starts.
- */
+/* Inherited sockets begin at descriptor 3 and are for this process only, not for its children. */
 err environment_take_socket(struct run *run)
 {
     const char *count = getenv("LISTEN_FDS"), *owner = getenv("LISTEN_PID");

@@ -47,7 +47,7 @@ static void print_eval_help(FILE *out)
     arena_free(&arena);
 }
 
-/* Of the evaluation alone: neither the start nor the reading of files. */
+/* Of the evaluation alone, without startup and opening files. */
 static double examples_per_second(const struct eval *eval)
 {
     return eval->seconds > 0 ? (double)eval->evaluation.rows / eval->seconds : 0;
@@ -63,7 +63,7 @@ static void print_evaluation(const struct eval *eval)
            eval->seconds, count_text(examples_per_second(eval), count));
 }
 
-/* The members that a run's result has too have its names. */
+/* Members that a run's --result also has have the same names. */
 static json_t *result_json(const struct eval *eval)
 {
     const struct graph *graph = eval->model.session.graph;
@@ -111,7 +111,7 @@ static err check_result(const struct eval *eval, const char *spec_path)
     return output_check_data(&out, &eval->model.spec);
 }
 
-/* The result's file is opened first, so that no evaluation is in vain. */
+/* Opens the result file first: if it cannot be written, nothing is computed. */
 static err run(struct eval *eval, int argc, char **argv, struct arena *arena)
 {
     const struct restored_call call = {argc, argv, own_flags, sizeof eval->flags};

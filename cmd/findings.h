@@ -1,4 +1,4 @@
-/* findings.h - what rules have found about a job, for people and for programs. */
+/* findings.h - what rules have found about a job: a list, printed as text or JSON. */
 #ifndef CMD_FINDINGS_H
 #define CMD_FINDINGS_H
 
@@ -14,17 +14,17 @@ struct finding {
     char text[FINDING_TEXT_MAX];
 };
 
-/* A list that is being made; what is more than `most` is left out. */
+/* A list being filled; findings beyond `most` are dropped. */
 struct findings {
     struct finding *at; /* [count] */
     int count, most;
-    const char *rule; /* whose they are */
+    const char *rule; /* the rule that adds findings now */
 };
 
 void findings_say(struct findings *, enum finding_level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A line each: what is to be mended begins with "!", else with "-". */
+/* One line each; warnings begin with "!", others with "-". */
 void findings_print(const struct finding *, int count);
 /* [{"rule": "loss", "level": "warning", "text": "..."}, ...], the caller's */
 json_t *findings_json(const struct finding *, int count);

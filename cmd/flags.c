@@ -24,7 +24,7 @@ static const char *const launched[] = {"no", "yes", "terminal", NULL};
 const char *const changed_features_names[] = {
     [CHANGED_FEATURES_REFUSE] = "refuse", [CHANGED_FEATURES_ACCEPT] = "accept", NULL};
 
-/* Without them the words of the environment are somebody else's. */
+/* Unless one of these is set, variables such as JOB_NAME belong to another program. */
 static const char *const hosts_variables[] = {"PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG", NULL};
 
 #define TIMEOUT(NAME, SECONDS, LEAST, HELP)                                                        \

@@ -1,5 +1,5 @@
-/* help.c - what the field tables say: `dtrain help [TOPIC [NAME]]` as text, `dtrain help --json`
- * all of it for whoever makes pages and completions, `dtrain schema` as a JSON Schema of the spec.
+/* help.c - prints the field tables: `dtrain help [TOPIC [NAME]]` as text, `dtrain help --json` all
+ * of them for man pages and completions, `dtrain schema` as a JSON Schema of the spec.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { TOPIC_TEXT_MAX = 256, KINDS_SHOWN_MAX = 512 };
 
 /* A topic is a list of kinds (with the fields that all of them have), an object, or a text. */
 struct topic {
-    const char *name, *alias; /* alias: NULL where there is none */
+    const char *name, *alias; /* alias: NULL: none */
     const char *summary;
     const struct kinds *kinds;
     const struct object *object;
@@ -122,7 +122,7 @@ static const struct topic topics[] = {
 
 enum { TOPIC_COUNT = sizeof topics / sizeof *topics, LEADING_TOPICS = 3 };
 
-/* The commands' own stand behind the first ones. false: there are no more. */
+/* Topics of the table come first, then those of commands. false: there are no more. */
 static bool topic_at(int index, struct topic *ret)
 {
     int commands_seen = 0;
@@ -162,7 +162,7 @@ static void print_topics(void)
         help_row(stdout, topic.name, topic.summary, HELP_SHORT_NAMES);
 }
 
-/* What follows the topic's name in the words: the name of a kind, or ""; NULL: another topic. */
+/* What follows the topic's name in `words`: the name of a kind, or ""; NULL: another topic. */
 static const char *after(const char *words, const char *name)
 {
     size_t length = name ? strlen(name) : 0;
@@ -271,7 +271,7 @@ static bool help_flag(const char *name)
     return true;
 }
 
-/* What differs between kinds is theirs to say. */
+/* Lists the kinds that have this key; its meaning is in each one's own help. */
 static bool help_key_of_kinds(const char *name)
 {
     const struct kind *kind;
@@ -370,7 +370,7 @@ bool help_knows(const char *word)
 
 extern const struct command command_help;
 
-/* A command that is no topic says no more than its row; `help` itself lists everything. */
+/* A command without a topic has only its line of the list; `help` itself lists everything. */
 int help_command(const struct command *command)
 {
     const char *rest;
@@ -446,7 +446,7 @@ static int help_json(void)
     return EXIT_DONE;
 }
 
-/* The words are put together again, since "data format" is two of them. */
+/* Joins the arguments, since a topic such as "data format" is two words. */
 static int cmd_help(int argc, char **argv)
 {
     char words[TOPIC_TEXT_MAX] = "";

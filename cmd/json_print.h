@@ -6,9 +6,8 @@
 
 #include "core/base/error.h"
 
-/* Prints it, with its members in the order in which they were put in and URLs without their
- * secrets, and takes the reference.
- * ERR_MEMORY: it is NULL, since jansson had no memory for it. */
+/* Prints it to standard output, members in insertion order and URLs without secrets, and steals the
+ * reference. ERR_MEMORY: it is NULL, because jansson ran out of memory. */
 err json_print(json_t *);
 
 #endif

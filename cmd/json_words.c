@@ -7,13 +7,13 @@
 #include "core/base/number_text.h"
 #include "core/base/printable.h"
 
-static const float WITH_POWER = 1e9f; /* from where on a whole number has one: "1e+09" */
+static const float WITH_POWER = 1e9f; /* from here on whole numbers have an exponent: "1e+09" */
 
 static void write_special(FILE *out, const char *at, int bytes)
 {
     const unsigned char c = (unsigned char)*at;
     if (bytes <= 0)
-        fputs("\\ufffd", out); /* no text: nobody could read what else is here */
+        fputs("\\ufffd", out); /* not UTF-8 */
     else if (c == '"' || c == '\\')
         fprintf(out, "\\%c", c);
     else if (c < 0x20)
@@ -22,7 +22,7 @@ static void write_special(FILE *out, const char *at, int bytes)
         fwrite(at, 1, (size_t)bytes, out);
 }
 
-/* What needs no other form, at its beginning */
+/* Length of the prefix that needs no escaping */
 static size_t plain_bytes(const char *text)
 {
     size_t count = 0;

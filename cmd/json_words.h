@@ -1,4 +1,4 @@
-/* json_words.h - words of JSON, as they are written by the thousand. */
+/* json_words.h - fast output of JSON numbers and strings. */
 #ifndef CMD_JSON_WORDS_H
 #define CMD_JSON_WORDS_H
 
@@ -7,10 +7,10 @@
 #include "core/base/fields/fields.h"
 
 void json_write_text(FILE *, const char *);
-/* Nine digits bring a float back exactly; one that is none JSON does not know: null. */
+/* Nine digits, which restore a float exactly; null if it is not finite. */
 void json_write_number(FILE *, float);
-/* The word of a class; one that has none is its number, as text where as_text or others have words.
- */
+/* Writes the word of a class, or its number if it has none: as a string if as_text is set or other
+ * classes have words. */
 void json_write_class(FILE *, const struct strings *words, int64_t class, bool as_text);
 
 #endif

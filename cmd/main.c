@@ -1,4 +1,4 @@
-/* main.c - which command it is, and how it ends. */
+/* main.c - finds the command and runs it. */
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
@@ -63,7 +63,7 @@ static void print_library(const char *name, const char *version)
                       : "not installed");
 }
 
-/* A driver that is there says who made it and for what, and what its libraries are. */
+/* CUDA: the driver's name and version and its libraries, or why there is none. */
 static void print_cuda(void)
 {
     struct gpus gpus;
@@ -72,7 +72,7 @@ static void print_cuda(void)
     print_library("CUDA", version);
 }
 
-/* What this is made of, and which instructions it uses here. */
+/* Prints versions of libraries and the instruction set in use. */
 static int cmd_version(int argc, char **argv)
 {
     if (argc > 2)
@@ -113,7 +113,7 @@ const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* Of a command with verbs, `help` is one that needs no dashes. */
+/* `dtrain COMMAND help`: for commands with verbs `help` is one of them. */
 static bool asks_command_for_help(int argc, char **argv)
 {
     const struct command *command = argc > 2 ? find_command(argv[1]) : NULL;
@@ -140,7 +140,7 @@ static void turn(char **at, int count, int by)
     }
 }
 
-/* "--help" and "-h" anywhere among the flags: a person is lost, whatever else is there. */
+/* "--help" or "-h" anywhere among the flags wins over everything else. */
 static bool asks_for(int argc, char **argv, const char *flag, const char *letter)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -148,8 +148,8 @@ static bool asks_for(int argc, char **argv, const char *flag, const char *letter
     return false;
 }
 
-/* A file that does not exist is still meant as one if it is written like one: then the message is
- * about the file. */
+/* Whether the word looks like a path although there is no such file: then the error is about the
+ * file, not about an unknown command. */
 static bool looks_like_a_file(const char *word)
 {
     const char *dot = strrchr(word, '.');
@@ -168,7 +168,7 @@ static int report_unknown(const char *word)
              *near.text ? near.text : "; see `dtrain help` (to train: dtrain SPEC.json)"));
 }
 
-/* A ps may be described by its environment alone. */
+/* A ps may be configured by environment variables only. */
 static bool environment_names_a_task(void)
 {
     static const char *const names[] = {"PS_HOSTS", "WORKER_HOSTS", "TF_CONFIG"};
@@ -179,9 +179,9 @@ static bool environment_names_a_task(void)
     return false;
 }
 
-/* A descriptor 0, 1 or 2 that is closed would become a pipe or socket that the log writes to. Only
- * reading is allowed: results that go nowhere are an error. Tasks are started through
- * /proc/self/exe, which would be the name that `ps` and messages show. */
+/* Opens /dev/null for closed descriptors 0, 1 and 2, else a pipe or socket would get that number
+ * and the log; read-only, so that writing results to it fails. Also sets the process name: tasks
+ * are started through /proc/self/exe, which `ps` would show. */
 static void settle(void)
 {
     int fd = open("/dev/null", O_RDONLY);
@@ -190,7 +190,7 @@ static void settle(void)
     prctl(PR_SET_NAME, "dtrain");
 }
 
-/* A smaller stack would overflow, and the program die by SIGSEGV. */
+/* Refuses a stack limit that is too small, with which the program would crash. */
 static err check_stack(void)
 {
     struct rlimit limit;
@@ -199,7 +199,7 @@ static err check_stack(void)
                 (unsigned long long)limit.rlim_cur >> 10, STACK_LEAST >> 10);
 }
 
-/* Also where the other words make no sense, which is then told in that format. */
+/* Also if other flags are invalid: that error is then logged in this format. */
 static bool asks_for_json(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -210,7 +210,7 @@ static bool asks_for_json(int argc, char **argv)
     return false;
 }
 
-/* By which people from elsewhere would name the spec; NULL: none of these. */
+/* A flag by which other programs name their configuration file; NULL: none is there. */
 static const char *find_flag_of_spec(int argc, char **argv)
 {
     static const char *const words[] = {"spec",  "spec_file",  "spec_path", "model_spec",
@@ -245,7 +245,7 @@ static int run_command(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], keeper_command) == 0) return keeper_run(argc, argv);
     if (asks_for(argc, argv, "--version", "-V")) return cmd_version(1, argv);
     const int behind = find_command_behind_flags(argc, argv);
-    if (behind) turn(argv + 1, argc - 1, behind - 1); /* the flags go to the end */
+    if (behind) turn(argv + 1, argc - 1, behind - 1); /* moves the flags to the end */
     if (asks_for(argc, argv, "--help", "-h") || asks_command_for_help(argc, argv))
         return help_command(argc > 1 ? find_command(argv[1]) : NULL);
     if (asks_for_json(argc, argv)) log_set_format(LOG_JSON);

@@ -19,7 +19,7 @@ err named_outputs_split(struct strings *names, const char *flag, int max, struct
     return OK;
 }
 
-/* "click", or of the only head "probability" */
+/* "click", or for an unnamed head "probability" */
 static const char *head_said(const struct head *head)
 {
     const enum prediction predicts = head->loss.loss->predicts;
@@ -29,7 +29,7 @@ static const char *head_said(const struct head *head)
     return shape_count_from(&head->loss.logits->shape, 1) > 1 ? "probabilities" : "probability";
 }
 
-/* The nearest of all names */
+/* Suggests the nearest name */
 static err fail_output(const struct graph *graph, const char *name)
 {
     const char *names[HEADS_MAX + NODES_MAX];

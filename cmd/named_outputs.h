@@ -1,4 +1,4 @@
-/* named_outputs.h - what --outputs names: heads, and nodes as they are. */
+/* named_outputs.h - resolves the names of --outputs: heads, or raw outputs of nodes. */
 #ifndef CMD_NAMED_OUTPUTS_H
 #define CMD_NAMED_OUTPUTS_H
 
@@ -10,10 +10,10 @@ struct named_output {
     int index; /* of the head, or of the node */
 };
 
-/* --outputs=user,click as two words */
+/* Splits --outputs=user,click */
 err named_outputs_split(struct strings *, const char *flag, int max, struct arena *);
-/* Where a head and a node have one name, the head is meant: of the unnamed head "probability" or
- * what else is said. ERR_INPUT: there is none. */
+/* If a head and a node have the same name, the head is meant; an unnamed head is called by what it
+ * outputs, as "probability". ERR_INPUT: no such name. */
 err named_output_find(const struct graph *, const char *name, struct named_output *ret);
 
 #endif

@@ -31,7 +31,7 @@ static err open_there(struct out_file *o)
     return o->file ? OK : fail(ERR_MEMORY, "no memory for %s", o->path);
 }
 
-/* Why something was not written is the last error of this thread, if nothing else failed since. */
+/* The reason for a failed write is the thread's last error. */
 static err publish_there(struct out_file *o)
 {
     const bool is_written = !fflush(o->file) && !ferror(o->file) && !o->writer->has_failed;
@@ -40,13 +40,13 @@ static err publish_there(struct out_file *o)
 
 /* ---- here ---- */
 
-/* Through links; false: it is not there yet. */
+/* Follows symbolic links; false: there is no such file yet. */
 static bool find_old(const struct out_file *o, struct statx *ret)
 {
     return statx(AT_FDCWD, o->path, 0, STATX_TYPE | STATX_MODE, ret) == 0;
 }
 
-/* A descriptor of /proc may lead to what has no name. */
+/* A path such as /proc/self/fd/N may lead to a file without a name. */
 static bool can_be_replaced(const struct out_file *o, const struct statx *old)
 {
     char named[PATH_MAX];
@@ -60,7 +60,7 @@ static err open_as_it_is(struct out_file *o)
     return e ? fail(ERR_IO, "%s: %s", o->path, error_text()) : OK;
 }
 
-/* Others may read it who could before, and no more. */
+/* Creates the temporary file with the permissions of the old one. */
 static err open_beside(struct out_file *o, const struct statx *old)
 {
     const int descriptor = own_make(o->temporary);
@@ -96,7 +96,7 @@ err out_file_open(struct out_file *o, const char *path)
     return path_is_url(path) ? open_there(o) : open_here(o);
 }
 
-/* Only closing tells whether the last bytes were taken. */
+/* Closes it first: only that tells whether the last bytes were written. */
 static err publish_as_it_is(struct out_file *o)
 {
     const int failed = fclose(o->file);

@@ -1,13 +1,12 @@
-/* own_flags.h - commands whose words are those of a run, with a few flags of their own between
- * them. */
+/* own_flags.h - for commands that take the arguments of a run and a few flags of their own. */
 #ifndef CMD_OWN_FLAGS_H
 #define CMD_OWN_FLAGS_H
 
 #include "core/base/arena.h"
 #include "core/base/fields/fields.h"
 
-/* Takes the flags of `own` and their values out of the words, which are then a run's. argv[0]
- * stays; what stands behind "--" is no flag. ERR_INPUT. */
+/* Parses the flags of `own` into ret and removes them from argv, which is then a run's. argv[0]
+ * stays; words after "--" are not flags. ERR_INPUT. */
 err own_flags_take(const struct object *own, int *argc, char **argv, struct arena *, void *ret);
 
 #endif

@@ -1,5 +1,5 @@
-/* planned.h - a run as far as its first step, which is not taken: what `dtrain check` shows, and
- * `dtrain plan` counts with. */
+/* planned.h - prepares a run up to its first step, without taking it: for `dtrain check` and
+ * `dtrain plan`. */
 #ifndef CMD_PLANNED_H
 #define CMD_PLANNED_H
 

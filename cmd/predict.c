@@ -1,4 +1,4 @@
-/* predict.c - `dtrain predict SPEC.json --checkpoint=CKPT --out=FILE`: what a model says of rows.
+/* predict.c - `dtrain predict SPEC.json --checkpoint=CKPT --out=FILE`: a model's outputs for rows.
  *
  * Rows are those of the spec's evaluation data, or of another file in the same form (--data).
  * Labels are never read, and need not be there.
@@ -130,7 +130,7 @@ static void print_predict_help(FILE *out)
 
 /* ---- rows ---- */
 
-/* What a head says of one row, and what its numbers mean */
+/* The output of a head for one row, and what its columns mean */
 struct head_answer {
     const char *name;         /* NULL: of the only head */
     const struct shape *node; /* NULL: a head says it */
@@ -181,7 +181,7 @@ static const char *name_of(const struct head_answer *s, int64_t class,
     return number;
 }
 
-/* There is but one number, the probability of yes, which no word names. */
+/* Whether the output is a single probability, of class 1. */
 static bool is_yes(const struct head_answer *s)
 {
     return s->predicts != PREDICTS_CLASS && has_class(s) && s->words->count == 0;
@@ -199,7 +199,7 @@ static const char *column_name(const struct head_answer *s, int64_t column,
 
 enum { BESIDE_TEXT_MAX = 2 * ITEM_TEXT_MAX };
 
-/* An id that has a weight beside it is "ID:WEIGHT", as exported models and servers read it. */
+/* An id with a weight becomes "ID:WEIGHT", as exported models and servers read it. */
 static const char *item_beside(const struct item *item, char buffer[BESIDE_TEXT_MAX],
                                size_t *ret_length)
 {
@@ -319,7 +319,7 @@ static void write_first_line(const struct predict *p)
     fputc('\n', p->out);
 }
 
-/* Nine digits bring a float back exactly. */
+/* Nine digits restore a float exactly. */
 static void write_said(const struct predict *p, const struct head_answer *s)
 {
     char text[NUMBER_TEXT_BYTES];
@@ -565,8 +565,8 @@ static const struct field *find_field(const struct format *format)
     return NULL;
 }
 
-/* Another file in the form of the spec's: all of its rows. A person means the path as the shell
- * does, not relative to the spec. */
+/* --data: all rows of another file of the spec's format. Its path is relative to the working
+ * directory, not to the spec. */
 static err replace_file(struct predict *p, struct source_spec *source)
 {
     const struct format *format = source->format.kind->descriptor;
@@ -593,7 +593,7 @@ static err replace_file(struct predict *p, struct source_spec *source)
     return OK;
 }
 
-/* Of another file the whole is meant: skip and take belong to the file of the spec. */
+/* --data reads a whole file: skip and take apply only to the spec's own. */
 static err choose_data(struct predict *p)
 {
     struct data_spec *data = &p->model.spec.data;
@@ -744,7 +744,7 @@ static err make_titles(struct predict *p)
     return check_titles(p);
 }
 
-/* The output is opened when everything else is there: a wrong word in the call empties no file. */
+/* Opens the output last, so that a wrong argument does not overwrite a file. */
 static err predict(struct predict *p, int argc, char **argv, struct arena *arena)
 {
     const struct restored_call call = {argc, argv, own_flags, sizeof p->flags};

@@ -10,7 +10,7 @@
 
 enum { SIGNAL_CODE = 128, PID_TEXT_MAX = 16 };
 
-/* systemd's words for whose the descriptors are: they are the new process's */
+/* LISTEN_PID of systemd has to name the new process */
 static void take_descriptors(void)
 {
     char mine[PID_TEXT_MAX];
@@ -20,7 +20,7 @@ static void take_descriptors(void)
     setenv("LISTEN_PID", mine, 1);
 }
 
-/* Everybody who has ended. true: the program has, and its status is there. */
+/* Reaps all children that have ended; true: the program is one, *ret_status is set. */
 static bool reap(pid_t program, int *ret_status)
 {
     int status;
@@ -30,7 +30,7 @@ static bool reap(pid_t program, int *ret_status)
     return has_ended;
 }
 
-/* What a terminal sends, the program has been sent as well. */
+/* Forwards what a process has sent; signals of a terminal reach the program anyway. */
 static void pass_on(pid_t program, const siginfo_t *said)
 {
     if (said->si_code <= 0) kill(program, said->si_signo);

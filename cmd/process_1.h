@@ -1,15 +1,14 @@
-/* process_1.h - what the first process of a container owes to others.
+/* process_1.h - the duties of process 1 (init) in a container.
  *
- * The kernel gives process 1 every process whose parent has ended (of `docker exec`, of a command
- * of a hook), and keeps what is left of it until process 1 asks. Nobody else asks for it.
+ * Orphaned processes (of `docker exec`, of a hook's command) become children of process 1, which
+ * has to reap them: otherwise they remain as zombies.
  */
 #ifndef CMD_PROCESS_1_H
 #define CMD_PROCESS_1_H
 
-/* As process 1: returns in a new process, in which the program runs. Process 1 itself passes on
- * what it is sent, reaps whoever ends, and ends with the new process, by its code; it never
- * returns. Any other process returns at once, and so does one that cannot fork. Before there are
- * threads. */
+/* If this is process 1, forks: the call returns in the child, which runs the program, while process
+ * 1 forwards signals, reaps children, and exits with the child's exit code. In any other process,
+ * or if fork fails, it just returns. To be called before threads are started. */
 void process_1_leave(void);
 
 #endif

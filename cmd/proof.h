@@ -1,5 +1,4 @@
-/* proof.h - flags of what a process proves on links between hosts, and asks of its peers
- * (net/tls.h).
+/* proof.h - flags for the credentials of links between hosts (net/tls.h).
  */
 #ifndef CMD_PROOF_H
 #define CMD_PROOF_H
@@ -28,7 +27,7 @@
                    "certificate of the authority in PEM that has signed those of all tasks and "   \
                    "visitors")
 
-/* ret: NULL where nothing is to be proved. ERR_INPUT, with the flag. */
+/* *ret NULL: no flag is given, no authentication. ERR_INPUT names the flag. */
 err proof_open(const struct cluster_flags *, struct tls_keys **ret);
 
 #endif

@@ -1,5 +1,5 @@
-/* read_files.h - what a command reads is no place for what it writes: a file of data, the spec, a
- * checkpoint would be lost, by whatever name it goes.
+/* read_files.h - checks that a command does not overwrite what it reads: data, spec or checkpoint,
+ * also under another path to the same file.
  */
 #ifndef CMD_READ_FILES_H
 #define CMD_READ_FILES_H
@@ -14,10 +14,10 @@ struct written_file {
 /* `other` may be NULL or absent. ERR_INPUT: "--out=a.csv: is the spec and would be lost:
  * name another file" */
 err output_check(const struct written_file *, const char *what, const char *other);
-/* What is behind a URL, or not here (any more), is no file of this host, and no server is asked. */
+/* The same for files of data; URLs and files that do not exist are not checked. */
 err output_check_data(const struct written_file *, const struct spec *);
-/* What a run keeps in a folder of checkpoints, also where it is not there yet. A prefix or an index
- * means the folder that it is in; NULL is fine. */
+/* The same for the folder of checkpoints, also if it does not exist yet. A prefix or an index file
+ * stands for its folder; NULL is fine. */
 err output_check_folder(const struct written_file *, const char *checkpoint);
 
 #endif

@@ -1,5 +1,5 @@
-/* restored_model.h - a model whose values come from a checkpoint: what `dtrain eval`, `dtrain
- * predict` and `dtrain sample` share. */
+/* restored_model.h - a model with the values of a checkpoint: shared by `dtrain eval`, `dtrain
+ * predict`, `dtrain sample` and others. */
 #ifndef CMD_RESTORED_MODEL_H
 #define CMD_RESTORED_MODEL_H
 

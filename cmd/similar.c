@@ -101,7 +101,7 @@ static err find_id(const struct similar *s, const char *name, int64_t *ret)
     *ret = text_find(s->words.at, s->words.count, name);
     if (*ret >= 0) return OK;
     if (s->words.count > 0)
-        return fail(ERR_INPUT, "\"%.64s\" is none of the %d words", name, s->words.count);
+        return fail(ERR_INPUT, "\"%.64s\" is not among the %d words", name, s->words.count);
     errno = 0;
     *ret = id_of_64_bits(strtoull(name, &end, 10));
     if (isdigit((unsigned char)*name) && !*end && !errno) return OK;

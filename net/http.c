@@ -406,7 +406,7 @@ static void describe(struct http_transfer *t, CURLcode code)
                  (unsigned long long)t->range_first, (unsigned long long)t->range_last);
     else if (t->is_endless)
         snprintf(last, sizeof last,
-                 "the answer does not end: %d KiB of headers, or %d KiB that nobody asked for",
+                 "the answer is too large: over %d KiB of headers, or %d KiB that nobody asked for",
                  HTTP_HEADERS_BYTES_MAX >> 10, HTTP_SURPLUS_BYTES_MAX >> 10);
     else if (code && !t->is_enough)
         snprintf(last, sizeof last, "%s",

@@ -483,7 +483,7 @@ err http_server_open(const struct http_server_options *options, struct http_serv
     struct http_server *s = new_server(options, fd);
     if (!s) {
         close(fd);
-        return fail(ERR_IO, "cannot answer HTTP at %s: no memory, thread or descriptor",
+        return fail(ERR_IO, "cannot answer HTTP at %s: out of memory, threads or file descriptors",
                     options->address);
     }
     *ret = s;

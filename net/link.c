@@ -315,7 +315,7 @@ void link_deliver(struct link *link, const struct message *message)
 err link_check_windows(const struct link *link, const struct message *message)
 {
     if (!link->is_active || link->shared.is_there || !link->shared.is_expected)
-        return fail(ERR_PROTOCOL, "shared windows that nobody expected");
+        return fail(ERR_PROTOCOL, "windows of shared memory came that nobody expected");
     const struct link_windows *expected = &link->shared.windows;
     const struct message_windows *shared = &message->windows;
     if (shared->values != expected->values.bytes ||

@@ -141,7 +141,7 @@ uint64_t message_urgency(const struct message *m)
 
 const char *message_fault(const struct message *m, unsigned sender)
 {
-    if (!(row_of(m->type)->senders & sender)) return "which is not for it to say";
+    if (!(row_of(m->type)->senders & sender)) return "which is not for this sender";
     const enum message_load load = row_of(m->type)->load;
     if (load == ALONE && m->body_bytes) return "with a body";
     const bool has_none = load == ALONE || load == WITH_BODY;

@@ -31,10 +31,10 @@ static err grow(struct parcel_queue *queue)
 static err check_limits(const struct parcel_queue *queue, const struct parcel *parcel)
 {
     if (queue->count >= LINK_QUEUE_MAX)
-        return fail(ERR_PEER, "does not read: %zu messages are queued, the limit is %d",
+        return fail(ERR_PEER, "does not read what it is sent: %zu messages wait, the limit is %d",
                     queue->count, LINK_QUEUE_MAX);
     if (parcel->is_body && parcel->payload_bytes > MESSAGE_BODY_MAX - queue->body_bytes)
-        return fail(ERR_PEER, "does not read: %zu bytes are queued, the limit is %d",
+        return fail(ERR_PEER, "does not read what it is sent: %zu bytes wait, the limit is %d",
                     queue->body_bytes + parcel->payload_bytes, MESSAGE_BODY_MAX);
     return OK;
 }

@@ -604,7 +604,7 @@ static err fail_handshake(struct tls *tls)
     if (tls->is_no_task)
         return fail(ERR_PEER, "its certificate is not that of a task (URI:dtrain:task)");
     if (tls->reason)
-        return fail(ERR_PEER, "lost while it was to prove who it is: %s", strerror(tls->reason));
+        return fail(ERR_PEER, "lost while it proved who it is: %s", strerror(tls->reason));
     if (tls->has_ended && (!code || reason == SSL_R_UNEXPECTED_EOF_WHILE_READING))
         return fail(ERR_PEER, "closed the connection instead of proving who it is");
     if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||

@@ -603,8 +603,7 @@ static const char *lack_of_place(struct registry *r, char ret[LACKING_BYTES])
     const char *job = job_name(r->cluster->job);
     const int count = count_of(r, r->cluster->job);
     if (r->is_under_way && sees_free(r))
-        snprintf(ret, LACKING_BYTES, "makes sure that a place of a %s that is free is nobody's",
-                 job);
+        snprintf(ret, LACKING_BYTES, "makes sure that a free place of a %s is not somebody's", job);
     else if (r->wanted < 0)
         snprintf(ret, LACKING_BYTES, "all %d places of a %s are taken (dtrain help scale)", count,
                  job);

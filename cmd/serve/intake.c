@@ -808,7 +808,7 @@ static err fill_named(struct filling *f, const char *name, int place,
 
 static err refuse_name(const struct intake *in, const char *name)
 {
-    return fail(ERR_INPUT, "\"%.64s\" is none of the data's numbers%s", name,
+    return fail(ERR_INPUT, "the data have no number \"%.64s\"%s", name,
                 suggest(name, in->feature_names.at, in->feature_names.count).text);
 }
 

@@ -155,7 +155,8 @@ static err is_ours(struct zookeeper *c, const char *path, uint64_t until_ms, boo
     TRY(ask(c, until_ms, &code, &in));
     jute_skip(&in, BEFORE_OWNER_BYTES);
     const int64_t owner = jute_long(&in);
-    if (!code && in.is_torn) return session_broken(&c->session, "half of what a node is");
+    if (!code && in.is_torn)
+        return session_broken(&c->session, "the description of a node is cut off");
     *ret = !code && owner == c->session.id;
     return OK;
 }
@@ -263,10 +264,11 @@ static err take_value(struct zookeeper_listing *l, const char *name)
     if (code && code != SESSION_NO_NODE) l->refusal = code;
     if (code) return OK;
     const char *value = jute_bytes(&in, &bytes);
-    if (in.is_torn) return session_broken(&l->c->session, "half of a value");
+    if (in.is_torn) return session_broken(&l->c->session, "a value is cut off");
     if (!value || bytes >= COORDINATOR_VALUE_MAX || memchr(value, '\0', bytes)) return OK;
     l->bytes += bytes;
-    if (l->bytes > LIST_BYTES_MAX) return session_broken(&l->c->session, "values without end");
+    if (l->bytes > LIST_BYTES_MAX)
+        return session_broken(&l->c->session, "more values than there can be");
     l->entries[l->count++] =
         (struct coordinator_entry){name, arena_format(l->arena, "%.*s", (int)bytes, value)};
     return OK;

@@ -277,8 +277,8 @@ static void turn_down(struct listener *listener, int fd)
     listener_stop(listener);
     log_line(
         LOG_WARNING,
-        "another user of this host has connections to %s wait as they end: nobody new is heard "
-        "there, and takes TCP",
+        "another user of this host keeps connections to %s from being closed: no more are taken "
+        "there, and new peers use TCP",
         listener->address);
 }
 

@@ -37,11 +37,11 @@ stage() {
 
 # Each test runs once, in the build that sees most: all that is not about numbers, pages or speed under the address and
 # undefined sanitizers; numbers as they are shipped, for the best instructions of this processor and for older ones;
-# what has threads under the thread sanitizer. Many tests wait for processes, some of which wait
-# for leases, so more of them run than there are cores.
+# what has threads under the thread sanitizer. Many tests wait for processes, so more of them run
+# than there are cores; ten on two cores took longer than six.
 # shellcheck disable=SC2086
 stages() {
-    at_once=$(($(nproc) * 5))
+    at_once=$(($(nproc) * 3))
     numbers='--suite kernels --suite graph --suite train --suite data'
     plain="--suite law --suite bench --suite pages --suite real --suite slow --suite ways --suite world --suite seeds --suite shipped $numbers"
     most='--no-suite law --no-suite bench --no-suite pages --no-suite slow --no-suite ways --no-suite world'

@@ -104,7 +104,8 @@ class Roles(ClusterCase):
         for name in ("reader", "writer", "odd"):
             with self.subTest(name):
                 why = "its certificate is not that of a task"
-                cluster = self.start(self.plan({"ps/1": name}, flags=["--start_timeout=3"]), lambda c: all(
+                soon = {f"worker/{i}": ["--start_timeout=3"] for i in range(2)}  # the ps is there until they have ended
+                cluster = self.start(self.plan({"ps/1": name}, flags_of=soon), lambda c: all(
                     c.tasks[f"worker/{i}"].has_ended() for i in range(2)))
                 for worker in ("worker/0", "worker/1"):
                     self.assertEqual(cluster.tasks[worker].code(), LATE, cluster.story())

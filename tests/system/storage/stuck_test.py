@@ -33,6 +33,14 @@ class Stuck(ClusterCase):
         cluster.wait_until(lambda: all(is_right(self.states(cluster).get(name, "")) for name in workers),
                            f"the states of {workers}")
 
+    def wait_for_lack(self, cluster, is_sync):
+        """A worker lacks data; where they do so by rounds, the other one may wait for its gradient by then."""
+        lacks, waits = "waits for data", {"waits for data", *(["waits for values"] if is_sync else [])}
+        def is_right():
+            states = [self.states(cluster).get(name, "") for name in ("worker/0", "worker/1")]
+            return lacks in states and set(states) <= waits
+        cluster.wait_until(is_right, "a worker without data")
+
     def find(self, cluster):
         """Until status says what is wrong."""
         cluster.wait_until(lambda: any(found["rule"] == "starved" for found in self.status(cluster)["findings"]),
@@ -49,10 +57,10 @@ class Stuck(ClusterCase):
     def check(self, mode):
         cluster = self.start_endless(self.plan(mode, {"train": self.source()}))
         self.hold()
-        self.wait_for_state(cluster, ["worker/0", "worker/1"], lambda state: state == "waits for data")
+        self.wait_for_lack(cluster, mode == "sync")
         self.find(cluster)
         cluster.tasks["worker/1"].process.send_signal(signal.SIGTERM)
-        cluster.wait_until(cluster.tasks["worker/1"].has_ended, "a worker without data that hears SIGTERM")
+        cluster.wait_until(cluster.tasks["worker/1"].has_ended, "a worker that hears SIGTERM while data lack")
         self.assertEqual(cluster.tasks["worker/1"].code(), 143, cluster.story())
         self.assertFalse(self.comes.is_set())
         self.comes.set()

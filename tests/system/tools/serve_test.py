@@ -386,7 +386,7 @@ class Wrong(Serving):
         server = self.serve_small()
         for rows, text in [([[1, 2], [1, "x"]], "instances: row 2: expected a number, got a word"),
                            ([{"a": 1, "b": 2}, {"a": "x", "b": 1}], 'instances: row 2: "a": expected a number, got a word'),
-                           ([{"a": 1, "bb": 2}], 'instances: row 1: "bb" is none of the data\'s numbers')]:
+                           ([{"a": 1, "bb": 2}], 'instances: row 1: the data have no number "bb"')]:
             self.assertEqual(server.post("predict", {"instances": rows}), (400, {"error": text}))
 
     def test_bodies_that_are_too_long(self):

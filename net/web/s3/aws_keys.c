@@ -84,7 +84,7 @@ static err check(const struct aws_keys *k)
     if (!k->id[0] == !k->secret[0]) return OK;
     return fail(ERR_INPUT,
                 "of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or their like in the files below "
-                "~/.aws, only the %s is set",
+                "~/.aws, only the %s is there",
                 k->id[0] ? "first" : "second");
 }
 

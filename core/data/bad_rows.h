@@ -1,4 +1,4 @@
-/* bad_rows.h - rows of a file that are broken, counted and left out up to a limit. */
+/* bad_rows.h - counts broken rows of a source and leaves them out, up to a limit. */
 #ifndef CORE_DATA_BAD_ROWS_H
 #define CORE_DATA_BAD_ROWS_H
 
@@ -10,7 +10,8 @@
 enum { BAD_ROWS_SHOWN = 5 };
 static const double BAD_ROWS_MAX = 0x1p53;
 
-/* Which they were: how many rows had been kept before each of them, ascending. */
+/* The positions of the rows left out: how many rows had been kept before each of them, ascending.
+ */
 struct left_out {
     int64_t kept;
     int64_t *before; /* [count] */
@@ -19,30 +20,32 @@ struct left_out {
 
 struct bad_rows {
     int64_t limit, count;
-    double share; /* above 0: of all rows, instead of limit; known when the last was read */
+    double share; /* above 0: limit as a fraction of all rows, instead of `limit`; checked after
+                     the last row */
     struct left_out left_out;
-    bool is_quiet; /* who counts them a second time says nothing */
-    bool is_ahead; /* others count them later, and say how many they were */
+    bool is_quiet; /* nothing is logged, because they were counted before */
+    bool is_ahead; /* they are counted again later, and the total is logged then */
 };
 
-/* As the spec has it: 0, a number of rows, or below 1 a share of them. ERR_INPUT: neither. */
+/* given: from the spec: 0, a number of rows, or below 1 a fraction of them. ERR_INPUT: neither. */
 err bad_rows_begin(double given, struct bad_rows *ret);
 
-/* Of the row that is number `kept` of those that were, from 0: its number among all, from 0. */
+/* The index among all rows of the row with index `kept` among those kept; both from 0. */
 int64_t left_out_number(const struct left_out *, int64_t kept);
 void left_out_free(struct left_out *);
 
 bool bad_rows_are_allowed(const struct bad_rows *); /* NULL: no */
 
-/* A row that is sound; NULL: nobody counts. */
+/* Counts a good row; may be NULL. */
 void bad_rows_keep(struct bad_rows *);
 
-/* What is wrong with one row: OK where the row may be left out, and the log says so of the first
- * few, once. Else the error, with how many there were; one that is no ERR_INPUT stays as it is. */
+/* For a row that failed with this error: OK if it may be left out; the first BAD_ROWS_SHOWN are
+ * logged. Else the error, with how many there were; errors other than ERR_INPUT are returned
+ * unchanged. */
 err bad_rows_leave_out(struct bad_rows *, err);
 
-/* When all rows were read, of which these are sound: in the log, how many were not, if any.
- * ERR_INPUT: more than the share. */
+/* After the last row, with `rows` good ones: logs how many were broken, if any. ERR_INPUT: more
+ * than `share`. */
 err bad_rows_end(const struct bad_rows *, const char *name, int64_t rows);
 
 #endif

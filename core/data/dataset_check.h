@@ -1,6 +1,4 @@
-/* dataset_check.h - what is looked at in every row before anything is learned from it; labels are
- * transform_check in data.h.
- */
+/* dataset_check.h - checks every row before training; for labels see transform_check in data.h. */
 #ifndef CORE_DATA_DATASET_CHECK_H
 #define CORE_DATA_DATASET_CHECK_H
 

@@ -1,5 +1,5 @@
-/* said_once.h - what a file is warned of once, however often and by however many threads it is
- * opened. */
+/* said_once.h - logs a warning about a file only once, however often and in however many threads it
+ * is opened. */
 #ifndef CORE_DATA_SAID_ONCE_H
 #define CORE_DATA_SAID_ONCE_H
 
@@ -22,8 +22,8 @@ enum said_kind {
     SAID_KINDS
 };
 
-/* what: a fingerprint of what it is about. False: it was said by this process, or too many others
- * of the kind were. */
+/* what: a fingerprint of the subject. False: this process has already logged it, or too many others
+ * of the kind. */
 bool said_first(enum said_kind, uint64_t what);
 
 #endif

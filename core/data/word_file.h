@@ -1,6 +1,5 @@
-/* word_file.h - a file with a word a line, plain or packed: blanks around a word count for nothing,
- * empty lines are passed over.
- */
+/* word_file.h - a file with one word per line, plain or packed: blanks around a word are dropped,
+ * empty lines are skipped. */
 #ifndef CORE_DATA_WORD_FILE_H
 #define CORE_DATA_WORD_FILE_H
 
@@ -12,14 +11,15 @@ enum { WORD_FILE_BYTES_MAX = 1 << 30 };
 
 struct word_file {
     const char *path; /* for messages */
-    size_t lines;     /* words at most */
+    size_t lines;     /* upper limit of the number of words */
     const char *at, *end;
 };
 
-/* All of it into the arena. ERR_INPUT, as of input_open; too large. */
+/* Reads the whole file into the arena. ERR_INPUT: as input_open; or more than WORD_FILE_BYTES_MAX.
+ */
 err word_file_read(const struct format_context *, const char *path, struct arena *,
                    struct word_file *ret);
-/* false: there are no more. */
+/* false: no more words. */
 bool word_file_next(struct word_file *, struct item *ret);
 
 #endif

@@ -6,23 +6,23 @@
 #include "core/base/word_place.h"
 #include "core/data/data.h"
 
-/* A hash table of at least twice as many places as words, which are borrowed */
+/* A hash table with at least twice as many places as words; the words are borrowed */
 struct word_ids {
     struct word_id *places; /* [size] */
     size_t size;            /* a power of two */
     int64_t count;
-    uint64_t digest; /* of all */
+    uint64_t digest; /* of all words in order */
 };
 
-/* Room for this many */
+/* Makes room for this many words in the arena */
 void word_ids_open(struct word_ids *, size_t count, struct arena *);
-/* ERR_INPUT: it is there already. */
+/* ERR_INPUT: the word was added before. */
 err word_ids_add(struct word_ids *, const char *text, size_t length);
-/* All of them, by id, to ret [count] */
+/* Writes all words to ret [count], by id */
 void word_ids_list(const struct word_ids *, struct word *ret);
-int64_t word_ids_find(const struct word_ids *, const char *text, size_t length); /* -1: no word */
+int64_t word_ids_find(const struct word_ids *, const char *text, size_t length); /* -1: not found */
 
-/* Those of a file with a word a line, which lives in the arena, too (word_file.h) */
+/* Reads a file with one word per line into the arena (word_file.h) */
 err word_ids_read(const char *path, const struct format_context *, struct arena *,
                   struct word_ids *ret);
 

@@ -1,6 +1,5 @@
-/* packing.h - bytes that are packed: which way their first ones tell, and how they are unpacked as
- * they come.
- */
+/* packing.h - formats of compressed data: detecting them by the first bytes, and incremental
+ * unpacking. */
 #ifndef CORE_DATA_PACKING_PACKING_H
 #define CORE_DATA_PACKING_PACKING_H
 
@@ -8,38 +7,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* On their way; a packing's own state begins with it. */
+/* State of unpacking; the first member of each packing's own state. */
 struct unpacking {
-    const uint8_t *in; /* packed, to be taken */
+    const uint8_t *in; /* packed bytes, not yet consumed */
     size_t in_bytes;
-    uint8_t *out; /* to be written */
+    uint8_t *out; /* where unpacked bytes go */
     size_t out_bytes;
-    const char *why; /* beside UNPACKED_CORRUPT */
+    const char *why; /* set with UNPACKED_CORRUPT */
 };
 
 enum unpacked {
     UNPACKED_PART,
-    UNPACKED_MEMBER, /* to its end: another may follow, as packed files can be concatenated */
+    UNPACKED_MEMBER, /* the end of a member; another may follow, as packed files can be
+                        concatenated */
     UNPACKED_CORRUPT,
     UNPACKED_NO_MEMORY,
 };
 
 struct packing {
     const char *name;   /* "gzip", "zlib", "zstd" */
-    uint64_t ratio_max; /* bytes that can come of a packed one, at most */
-    /* NULL: no memory. open itself is NULL where the program was built without it. */
+    uint64_t ratio_max; /* maximum of unpacked bytes per packed one */
+    /* Returns NULL: no memory. open itself is NULL if the program was built without it. */
     struct unpacking *(*open)(void);
-    /* Takes what it can of in, writes what it can to out: nothing of both only where in is used up.
-     */
+    /* Consumes from in and writes to out what it can; does neither only if in is used up. */
     enum unpacked (*turn)(struct unpacking *);
-    bool (*again)(struct unpacking *); /* the next byte begins a member */
-    void (*close)(struct unpacking *); /* NULL is fine */
+    bool (*again)(struct unpacking *); /* the next byte begins a new member; false: failed */
+    void (*close)(struct unpacking *); /* may be NULL */
 };
 extern const struct packing packing_gzip, packing_zlib, packing_zstd;
-const char *packing_zstd_version(void); /* of the library; NULL: built without */
+const char *packing_zstd_version(void); /* of the library; NULL: built without it */
 
 enum { PACKING_HEAD_BYTES = 4 };
-/* NULL: plain, or zlib, whose first bytes may be those of anything. */
+/* NULL: not packed; or zlib, which cannot be told by its first bytes. */
 const struct packing *packing_of(const uint8_t *head, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
-/* spread.h - mean and deviation of numbers that come one by one, by Welford's sums: a mean that is
- * far from 0 costs no digits. */
+/* spread.h - running mean and standard deviation by Welford's algorithm, which is accurate also if
+ * the mean is far from 0. */
 #ifndef CORE_DATA_STATS_SPREAD_H
 #define CORE_DATA_STATS_SPREAD_H
 
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 struct spread {
-    double mean, squares; /* squares: of the distances from the mean, summed */
+    double mean, squares; /* squares: sum of squared distances from the mean */
 };
 
-/* count: of the numbers, with this one */
+/* count: of numbers, including this one */
 static inline void spread_add(struct spread *m, double number, int64_t count)
 {
     const double from_mean = number - m->mean;

@@ -1,30 +1,31 @@
-/* standardize.h - mean and deviation of the numeric columns that are standardized.
+/* standardize.h - mean and standard deviation of the numeric columns that are standardized.
  *
- * They are attributes of the columns, which the spec may give. Those that it does not give are
- * those of the training data, over all rows that have the column's numbers or their default: one
- * pass, row by row in the order of the files, so that the same files make the same bits everywhere.
+ * They are attributes of the columns, which the spec may set. Otherwise they are computed from the
+ * training data, over all rows that have the column's numbers or a default: in one pass in the
+ * order of the files, so that results are bitwise equal everywhere.
  */
 #ifndef CORE_DATA_STATS_STANDARDIZE_H
 #define CORE_DATA_STATS_STANDARDIZE_H
 
 #include "core/data/data.h"
 
-/* Of one column, by its name */
+/* Mean and deviation of the column `name` */
 struct standard {
     const char *name;
-    struct floats mean, deviation; /* as many as it has numbers; or none */
+    struct floats mean, deviation; /* one per element; or none */
 };
 
-/* Of column i of these, of struct column_spec. False: it is not standardized. Borrowed. */
+/* For column i; columns: of struct column_spec. False: it is not standardized. *ret borrows. */
 bool standard_of(const struct objects *columns, int i, struct standard *ret);
-/* The first that is standardized and lacks its numbers; NULL: none is. */
+/* Name of the first standardized column without mean and deviation; NULL: none. */
 const char *standardize_wanting(const struct objects *columns);
 
-/* Gives them to all that lack them. ERR_INPUT: the data are bad. A deviation of 0 becomes 1. */
+/* Computes them for all columns that lack them. ERR_INPUT: the data are bad. A deviation of 0
+ * becomes 1. */
 err standardize_measure(const struct source_spec *train, const struct format_context *,
                         const struct objects *columns, struct arena *);
-/* The same from a list of struct standard, which stays. ERR_INPUT: it has not what a column lacks.
- */
+/* Sets them from a list of struct standard, which must outlive the columns. ERR_INPUT: the list
+ * lacks a column. */
 err standardize_give(const struct objects *standards, const struct objects *columns);
 
 #endif

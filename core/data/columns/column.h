@@ -1,9 +1,8 @@
-/* column.h - what a column of the spec is: a function of the cells of one row.
+/* column.h - the interface of feature columns: functions of the cells of one row.
  *
- * A kind is described once, in core/data/columns/<name>.c, by a constant `column_<name>`. Most
- * kinds make ids, one of each item of a cell: they say which id an item has, and what is around it
- * (several items, too many of them, none) is done for all of them in columns.c. Who makes anything
- * else has make().
+ * Each kind is a constant `column_<name>` in core/data/columns/<name>.c. Most kinds make an id of
+ * each item of a cell: id() maps an item to an id, and columns.c does the rest (several items, too
+ * many, none). Other kinds have make().
  */
 #ifndef CORE_DATA_COLUMNS_COLUMN_H
 #define CORE_DATA_COLUMNS_COLUMN_H
@@ -20,31 +19,32 @@ extern const char *const truncations[]; /* ends with NULL */
 static const int64_t BUCKETS_MAX = INT64_C(1) << 53;
 static const int64_t NO_ID = -1; /* also in cells of ids, as in TensorFlow's columns */
 
-/* A field that says how many ids there are, which may be left out: 0 then */
+/* A field for the number of ids; optional: 0 if left out */
 #define IDS_FIELD(key, at, text)                                                                   \
     {                                                                                              \
         .name = key, .type = FIELD_INT, .offset = at, .fallback = "null", .min = 1, .max = 0x1p53, \
         .help = text "; null: any of 64 bits, for tables of \"capacity\": \"dynamic\""             \
     }
 
-/* The first member of the attributes of a kind that reads one cell. */
+/* First member of the attributes of kinds that read one cell. */
 struct column_source {
-    const char *cell;      /* NULL: called as the column is */
+    const char *cell;      /* NULL: same name as the column */
     const char *separator; /* NULL: the whole cell is one item */
     int64_t max;           /* items */
-    int truncate;          /* enum truncation: what becomes of more */
+    int truncate;          /* enum truncation: which items are kept if there are more */
 };
 
 struct column_kind;
 struct column_spec;
 bool column_reads_cell(const struct column_kind *);
-/* The cell that a column is made of, where it has a default for rows without it, or any may lack
- * it; else NULL. */
+/* The name of the cell that the column reads, if rows may lack it: it has a default, or `any` cell
+ * may be missing; else NULL. */
 const char *column_optional_cell(const struct column_spec *, bool any);
-/* Whether rows may lack the cell: columns read it, and each has a default, or any may lack it. */
+/* Whether rows may lack the cell: columns read it, and each has a default, or `any` cell may be
+ * missing. */
 bool columns_may_lack_cell(const struct objects *, const char *name, bool any);
 
-/* Rows of the field table of such a kind */
+/* Fields of the table of such a kind */
 #define SOURCE_FIELDS(of_separator, of_max)                                                        \
     {.name = "source",                                                                             \
      .type = FIELD_STRING,                                                                         \
@@ -71,78 +71,80 @@ bool columns_may_lack_cell(const struct objects *, const char *name, bool any);
         .help = "maximum number of values per row; shorter rows are padded with nothing"           \
     }
 
-/* What a column has listed, in the spec or in a file: words, boundaries. */
+/* What a column lists in the spec or in a file: words, boundaries. */
 struct column_content {
     int64_t count;
-    uint64_t digest; /* of all, in their order */
+    uint64_t digest; /* of all, in order */
 };
 
-/* Fingerprints of cells, for all columns that are made of them; of the row at hand. */
+/* Fingerprints of the cells of the current row, shared by the columns that need them. */
 struct prints {
-    uint64_t row;     /* counted from 1 */
-    uint64_t *row_of; /* [cells] of which it is; 0: of none */
+    uint64_t row;     /* number of the current row, from 1 */
+    uint64_t *row_of; /* [cells] the row that at[] is of; 0: none */
     uint64_t *at;     /* [cells] */
 };
 
-/* A column while the source is read. */
+/* State of one column while a source is read. */
 struct column_maker {
     const struct column_kind *kind;
     const char *name;
     const void *attributes;
-    int cell;           /* of the row; -1: it reads none by itself */
-    struct column made; /* described by open(): [rows] of ids or floats */
-    void *state;        /* the kind's own */
+    int cell;           /* index in the row; -1: it reads no cell itself */
+    struct column made; /* set by open(): [rows] of ids or floats */
+    void *state;        /* the kind's private data */
     struct prints *prints;
-    int64_t stand_in;              /* the id of a row without any; NO_ID: none */
-    uint64_t inverse;              /* of made.buckets: column_bucket */
-    struct column_content content; /* of kinds that have it */
-    int64_t missing;   /* rows in which its cell was empty, or a default replaced what it has */
-    int64_t weighted;  /* values that had a weight; of a label with a positive word, that were it */
-    bool awaits_word;  /* such a label */
-    bool loses_weight; /* an id of a row had a weight other than 1, and it takes none */
-    bool awaits_cell;  /* no row so far has its cell, and one of them must */
+    int64_t stand_in;              /* the id for a row without ids; NO_ID: none */
+    uint64_t inverse;              /* (2^64 - 1) / made.buckets, for column_bucket */
+    struct column_content content; /* of kinds that list something */
+    int64_t missing;   /* rows whose cell was empty or had a value replaced by the default */
+    int64_t weighted;  /* values with a weight; for a label with a positive word: values that
+                          were that word */
+    bool awaits_word;  /* it is such a label */
+    bool loses_weight; /* an id had a weight other than 1, which this column ignores */
+    bool awaits_cell;  /* some row must have its cell, and none has so far */
     bool is_trained_on;
-    int64_t *pixels_left; /* of images (core/data/images/image.h); NULL: any number */
+    int64_t *pixels_left; /* limit of images (core/data/images/image.h); NULL: none */
 };
 
 struct column_context {
-    const struct format_context *format; /* for files */
+    const struct format_context *format; /* to open files */
     const struct row_reader *reader;
-    struct column_maker *makers; /* those before this one are open */
-    int count;                   /* of these */
-    struct arena *arena;         /* as long as the source is read */
+    struct column_maker *makers; /* the columns before this one, already open */
+    int count;                   /* of makers */
+    struct arena *arena;         /* lives until the source has been read */
 };
 
-/* What of a column is crossed where it is a key */
+/* What of a column is used if it is a key of a cross */
 enum crossing {
     CROSSES_IDS,
     CROSSES_WORDS,
-    CROSSES_NAME, /* its words where it is called as a cell is, which then is the key; else ids */
+    CROSSES_NAME, /* words of the cell that has the column's name, if there is one; else ids */
 };
 
 struct column_kind {
     struct object object;
-    /* Checks the attributes and describes what is made. ERR_INPUT: without the column's name. */
+    /* Checks the attributes and sets `made`. ERR_INPUT: the text lacks the column's name, which the
+     * caller adds. */
     err (*open)(struct column_maker *, const struct column_context *);
-    /* The id of an item, whose weight it may set; NO_ID: none. ERR_INPUT: what was expected. */
+    /* Returns the id of an item, and may set the item's weight; NO_ID: none. ERR_INPUT: what was
+     * expected. */
     err (*id)(const struct column_maker *, struct item *, int64_t *ret);
-    /* What it has listed; NULL: a kind lists nothing. */
+    /* Counts and digests what the column lists; NULL: the kind lists nothing. */
     const char *content_name; /* "words" */
     err (*content)(const void *attributes, const struct format_context *,
                    struct column_content *ret);
-    /* Of a kind that lists words: these, by id; those of its hash are behind them. */
+    /* For kinds that list words: the words by id; ids of hash buckets follow them. */
     err (*words)(const void *attributes, const struct format_context *, struct arena *,
                  struct word_ids *ret);
     bool is_of_print; /* id() is column_bucket() of a word's fingerprint */
-    bool is_of_id;    /* id() of an id is the id itself, where it is below made.buckets */
-    /* Ids are the numbers that stand there: a limit on them changes none. The limit's field. */
+    bool is_of_id;    /* id() of an id is the id itself, if below made.buckets */
+    /* If ids are the numbers in the cell: the field that limits them, which does not change any id.
+     * Else NULL. */
     const char *limit_name;
     enum crossing crosses;
-    /* Or, where id is NULL, all of the row; to: as made says */
+    /* If id is NULL: makes the column's values of one row; to: memory as `made` describes */
     err (*make)(struct column_maker *, const struct cell *cells, void *to);
-    /* The same as id(), of one that makes its row by itself and may be a key of a cross; NULL:
-     * none.
-     */
+    /* As id(), for a kind that has make() and may be a key of a cross; NULL: it may not. */
     err (*key)(const struct column_maker *, struct item *, int64_t *ret);
 };
 extern const struct kinds column_kinds; /* key "column" */
@@ -151,17 +153,17 @@ extern const struct kinds column_kinds; /* key "column" */
 struct column_spec {
     struct variant column;
     const char *name;
-    /* Set where what it has listed is known before: a file that has changed since is refused.
-     * Zeroed: not known. */
+    /* Set if what it lists was known when the run began: a file that has changed since is refused.
+     * Zeroed: unknown. */
     struct column_content content;
-    int left_out; /* of those that stand before it in the spec, for messages */
+    int left_out; /* how many columns before it in the spec were left out, for messages */
 };
 extern const struct object column_spec_object;
 
-/* For open(): `max` ids below `buckets`; 0: below ANY_ID. */
+/* For open(): the column has `max` ids below `buckets`; 0: below ANY_ID. */
 void column_makes_ids(struct column_maker *, int64_t max, int64_t buckets);
-/* hash % made.buckets, of which there is at least one, by two multiplications: a division takes
- * longer than the hash. The quotient is too small by at most 1, as often as not: no branch. */
+/* hash % made.buckets, which is at least 1, by two multiplications, since a division takes longer
+ * than the hash. The quotient is often too small by 1, so that is corrected without a branch. */
 static inline int64_t column_bucket(const struct column_maker *m, uint64_t hash)
 {
     const uint64_t buckets = (uint64_t)m->made.buckets;
@@ -169,7 +171,7 @@ static inline int64_t column_bucket(const struct column_maker *m, uint64_t hash)
     const uint64_t rest = hash - quotient * buckets;
     return (int64_t)(rest - (buckets & -(uint64_t)(rest >= buckets)));
 }
-/* Of a cell that is one word */
+/* Fingerprint of a cell that is one word */
 static inline uint64_t column_print(struct prints *p, const struct cell *cells, int cell)
 {
     if (p->row_of[cell] != p->row) {
@@ -179,48 +181,46 @@ static inline uint64_t column_print(struct prints *p, const struct cell *cells, 
     return p->at[cell];
 }
 
-/* ERR_INPUT where the cell of that name, the first, is the label, or not the only one. */
+/* cell: the first with that name. ERR_INPUT: it is the label, or another has the same name. */
 err column_check_cell(const struct row_reader *, const char *name, int cell);
-/* Values of a row that were written round and round, of at most 8 bytes each: the first comes
- * first. */
+/* Rotates a ring of `count` values of at most 8 bytes so that index `first` becomes index 0. */
 void column_turn(void *values, size_t bytes, int64_t count, int64_t first);
-/* The items of the column's cell, of a kind that reads one. */
+/* The items of the column's cell, for kinds that read one. */
 struct items column_items(const struct column_maker *, const struct cell *cells);
 
-/* Reads what the column has listed, and notes it in the spec. */
+/* Reads what the column lists, and sets spec->content. */
 err column_note_content(struct column_spec *, const struct format_context *);
 
-/* ERR_INPUT: "expected EXPECTED, got "what is there"" */
+/* Returns ERR_INPUT: expected `expected`, got the item */
 err item_refuse(const struct item *, const char *expected);
-/* What is no id of the column */
+/* Returns ERR_INPUT: the item is not an id of the column */
 err column_refuse_id(const struct column_maker *, const struct item *);
 
-/* The columns of the spec, of rows with these cells, or those that the reader makes by itself; for
- * one thread. Of the reader only what it says of them is wanted, and until then. */
+/* The columns of the spec for the reader's cells, or those that the reader makes itself; for one
+ * thread. The reader is only needed during the call. */
 struct columns;
 err columns_new(const struct row_reader *, const struct format_context *, struct columns **ret);
-void columns_free(struct columns *); /* NULL is fine */
-/* What is made, at NULL: labels, then the others. */
+void columns_free(struct columns *); /* may be NULL */
+/* The columns, with `at` NULL: labels first. */
 const struct column *columns_made(const struct columns *, int *ret_count);
-/* One row, as row number `at` of memory for as many columns as are made. ERR_INPUT names the place.
- */
+/* Writes one row to index `at` of to[i], the memory of column i. ERR_INPUT names the place. */
 err columns_make(struct columns *, const struct row_reader *, const struct row *, void *const *to,
                  int64_t at);
 
-/* The next rows are somebody's whose images may have this many pixels, each pass over them counted.
- */
+/* Limits the pixels of all images in the rows that follow, each pass over an image counted; for
+ * untrusted rows. */
 void columns_limit_pixels(struct columns *, int64_t pixels);
 
-/* Of the rows so far: whether a column that has weights has seen none, a label no positive word, or
- * one that some row must have no cell. */
+/* Whether, in the rows so far, a column with weights has seen no weight, a label no positive word,
+ * or a column no cell though some row must have it. */
 bool columns_await(const struct columns *);
-/* ERR_INPUT: among all rows, which are this many, there are values and no weight, or no such word
- * or cell. The reader: of any of the files. */
+/* ERR_INPUT: after all `rows` rows, a column has values but no weight, or no such word or cell was
+ * seen. The reader may be of any of the files. */
 err columns_check_awaited(const struct columns *, const char *name, const struct row_reader *,
                           int64_t rows);
 
-/* Reads all rows into memory; takes the reader, also on failure. Where there may be other parts,
- * perhaps none: then without columns, or with columns at NULL. */
+/* Reads all rows into memory; closes the reader, also on failure. With has_other_parts there may be
+ * no rows: then there are no columns, or their `at` is NULL. */
 err columns_open(struct row_reader *, const struct format_context *, struct dataset *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* date.h - what the spec says of a date column. */
+/* date.h - the attributes of a date column. */
 #ifndef CORE_DATA_COLUMNS_DATE_H
 #define CORE_DATA_COLUMNS_DATE_H
 
@@ -9,15 +9,16 @@ enum date_part { DATE_HOUR, DATE_WEEKDAY, DATE_DAY, DATE_MONTH, DATE_SECONDS };
 struct date_attributes {
     struct column_source source;
     int part;           /* enum date_part */
-    const char *format; /* of strptime; NULL: ISO 8601, or seconds since 1970 */
+    const char *format; /* for strptime; NULL: ISO 8601, or seconds since 1970 */
     double scale, offset;
     json_t *fallback; /* borrowed from the spec */
 };
 extern const struct column_kind column_date;
 
 bool date_is_in_milliseconds(const struct date_attributes *);
-/* Of seconds since 1970: the id of a part that is one */
+/* The id of a part of the time, in seconds since 1970; not for DATE_SECONDS */
 int64_t date_id(int part, double seconds);
-int64_t date_default(const struct date_attributes *); /* of a cell without a time; -1: none */
+int64_t date_default(const struct date_attributes *); /* the id for a cell without a time; -1:
+                                                         none */
 
 #endif

@@ -1,7 +1,7 @@
-/* decimal.h - digits of text, eight at a time.
+/* decimal.h - parses decimal numbers, eight digits at a time.
  *
- * Most numbers of most files are short. Up to eight bytes of text are one word, whose lowest byte
- * is the first of them; what is behind them is 0.
+ * Most numbers in most files are short. Up to eight bytes of text are loaded into one 64-bit word,
+ * the first into the lowest byte; unused bytes are 0.
  */
 #ifndef CORE_DATA_COLUMNS_DECIMAL_H
 #define CORE_DATA_COLUMNS_DECIMAL_H
@@ -29,7 +29,7 @@ static inline uint64_t decimal_load_4(const char *text)
     return le32toh(word);
 }
 
-/* Reads nothing but the text: what is longer than four bytes by two loads that overlap */
+/* Reads no bytes outside the text: more than four by two overlapping loads */
 static inline uint64_t decimal_load(const char *text, size_t length)
 {
     if (length >= DECIMAL_BYTES) return decimal_load_8(text);
@@ -40,7 +40,7 @@ static inline uint64_t decimal_load(const char *text, size_t length)
     return word;
 }
 
-/* Before which byte the first c stands; DECIMAL_BYTES: there is none. */
+/* Index of the first byte that is c; DECIMAL_BYTES: none. */
 static inline size_t decimal_find(uint64_t word, char c)
 {
     const uint64_t low = DECIMAL_EACH(0x7f), other = word ^ DECIMAL_EACH(c);
@@ -48,7 +48,7 @@ static inline size_t decimal_find(uint64_t word, char c)
     return found ? (size_t)__builtin_ctzll(found) / 8 : DECIMAL_BYTES;
 }
 
-/* The number that the first `count` bytes are, 1 to 8 of them. False: not all are digits. */
+/* Parses the first `count` bytes, 1 to 8. False: not all are digits. */
 static inline bool decimal_digits(uint64_t word, size_t count, uint64_t *ret)
 {
     const int unused = (int)(DECIMAL_BYTES - count) * 8;
@@ -60,10 +60,10 @@ static inline bool decimal_digits(uint64_t word, size_t count, uint64_t *ret)
     return true;
 }
 
-/* 1, 10, 100 to 10^15, all exact: so is what is divided by one of them, rounded once. */
+/* 1, 10, 100 to 10^15, all exact: so dividing by one rounds only once. */
 extern const double decimal_tens[];
 
-/* Of at most 8 bytes: digits with at most one point, which is taken out from between them. */
+/* Parses at most 8 bytes: digits with at most one point, which is removed from the word. */
 static inline bool decimal_short(const char *text, size_t length, double *ret)
 {
     uint64_t word = decimal_load(text, length), number;
@@ -78,16 +78,17 @@ static inline bool decimal_short(const char *text, size_t length, double *ret)
 
 bool decimal_long(const char *text, size_t length, double *ret);
 
-/* Digits with at most one point, at most 15 in all, and a minus before them: as exact as a double
- * can be. False: it is none, or a number that is written in another way. */
+/* Parses an optional minus and at most 15 digits with at most one point, correctly rounded. False:
+ * not a number, or written in another way. */
 static inline bool decimal_plain(const char *text, size_t length, double *ret)
 {
     const bool is_short = length <= DECIMAL_BYTES && decimal_short(text, length, ret);
     return is_short || decimal_long(text, length, ret);
 }
 
-/* A whole number up to 2^64 - 1, exact, in any spelling: "-7", "12.0", "1e3", "0.5e1". False: it is
- * no number, not whole, or larger. Exponents of more than DECIMAL_EXPONENT_MAX are no numbers. */
+/* Parses a whole number up to 2^64 - 1, exactly, in any notation: "-7", "12.0", "1e3", "0.5e1".
+ * False: not a number, not whole, or larger. Exponents above DECIMAL_EXPONENT_MAX are not accepted.
+ */
 enum { DECIMAL_EXPONENT_MAX = 9999 };
 bool decimal_whole(const char *text, size_t length, bool *ret_is_negative, uint64_t *ret);
 

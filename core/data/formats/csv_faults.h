@@ -1,4 +1,4 @@
-/* csv_faults.h - what tables have that is seldom meant, in words. */
+/* csv_faults.h - detects likely mistakes in tables, and explains them in messages. */
 #ifndef CORE_DATA_FORMATS_CSV_FAULTS_H
 #define CORE_DATA_FORMATS_CSV_FAULTS_H
 
@@ -6,7 +6,7 @@
 
 enum { CSV_REASON_MAX = 160 };
 
-/* The names of the header, and where they are from */
+/* The names in the header, and where they were read */
 struct csv_names {
     const char *path;
     int64_t line;    /* 0: no header was read */
@@ -14,19 +14,20 @@ struct csv_names {
     int width;
 };
 
-/* All of the first line is one name, in which another delimiter stands. */
+/* Whether the whole first line is one name that contains another delimiter. */
 bool csv_looks_uncut(const struct csv_names *);
-/* Is the row the header once more, as in files that were put together? */
+/* Whether the row repeats the header, as in concatenated files. */
 bool csv_is_header(const struct csv_names *, const struct delimited *row);
-/* Why a row may have other than `width` cells: ": ..."; "" where nothing is known. */
+/* Why a row may have other than `width` cells: ": ..."; "" if unknown. */
 const char *csv_width_reason(const struct csv_names *, const struct delimited *row,
                              char ret[CSV_REASON_MAX]);
-/* Say once, in the log: a name that several have; a feature that has no name. */
+/* Log once: a name that several columns have; a feature without a name. */
 void csv_warn_of_doubles(const struct csv_names *);
 void csv_warn_of_nameless(const struct csv_names *, int column);
-/* A name in the first line that is a number, other than of a column */
+/* Logs once: a name in the first line is a number that is not just digits, so the line may be data
+ */
 void csv_warn_of_numbers(const struct csv_names *);
-/* A header that is one cell, where nobody asks for its name */
+/* Logs once: the header is a single cell, and the spec does not use its name */
 void csv_warn_of_uncut(const struct csv_names *);
 
 #endif

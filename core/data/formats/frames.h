@@ -1,6 +1,7 @@
-/* frames.h - records of a TFRecord file: length, its checksum, that many bytes, their checksum.
+/* frames.h - reads records of a TFRecord file: length, its checksum, that many bytes, their
+ * checksum.
  *
- * Plain or packed, told by the first bytes.
+ * Plain or packed, detected by the first bytes.
  */
 #ifndef CORE_DATA_FORMATS_FRAMES_H
 #define CORE_DATA_FORMATS_FRAMES_H
@@ -12,26 +13,26 @@ enum { FRAME_BYTES_MAX = 16 << 20 };
 
 struct frames {
     struct input *input;
-    int64_t number; /* of the record given out last, from 1 */
-    uint64_t begin; /* its first byte in what is unpacked, from 0 */
+    int64_t number; /* of the record returned last, from 1 */
+    uint64_t begin; /* its offset in the unpacked file */
 
     uint8_t *buffer;
-    size_t room, at, end; /* at, end: of what is in the buffer and not yet given out */
+    size_t room, at, end; /* at, end: the part of the buffer not yet returned */
     bool is_cut;          /* the file ended within the last record */
 };
 
 err frames_open(const struct format_context *, const char *path, struct frames *ret);
-void frames_close(struct frames *); /* a zeroed one is fine */
+void frames_close(struct frames *); /* may be zeroed */
 
-/* The record stays until the next call. ERR_INPUT: what is wrong, with file, record and byte; with
- * *ret_is_whole set where only this record's own bytes are, or the file ends within it, so that the
- * next may be asked for. */
+/* The record is valid until the next call. ERR_INPUT: what is wrong, with file, record and byte;
+ * *ret_is_whole is then true if only this record's data is bad, or the file ends within it, so that
+ * the next may be asked for. */
 err frames_next(struct frames *, struct view *ret, bool *ret_found, bool *ret_is_whole);
 
-/* Passes over the next record, whose bytes are not looked at. takes_cut: within which the file may
- * end. */
+/* Skips the next record without checking its data. takes_cut: a last record that is cut off counts
+ * as one. */
 err frames_skip(struct frames *, bool takes_cut, bool *ret_found);
-/* The next record is this one, which begins there. */
+/* Continues with the record of this number, which begins at this offset. */
 err frames_seek(struct frames *, uint64_t begin, int64_t number);
 
 /* Puts file, record and byte before the error's text. */

@@ -1,5 +1,5 @@
-/* label.h - a cell as a label: a class, a number, a word that is a class, or one word against all
- * others. */
+/* label.h - reads a cell as a label: a class, a number, a word that is a class, or one word against
+ * all others. */
 #ifndef CORE_DATA_FORMATS_LABEL_H
 #define CORE_DATA_FORMATS_LABEL_H
 
@@ -9,18 +9,19 @@
 
 struct label_form {
     int type;               /* index into label_types */
-    const char *positive;   /* NULL: there is no such word */
-    struct strings classes; /* the words, by class; none: labels are numbers, or not known yet */
-    const int *sorted;      /* classes by their words (label_sort_classes) */
-    struct objects labels;  /* of struct label_spec (core/data/labels.h): several instead of
-                               this one; where rows have cells */
+    const char *positive;   /* the word that counts as 1, all others as 0; NULL: none */
+    struct strings classes; /* the words, by class; none: labels are numbers, or the words are
+                               not known yet */
+    const int *sorted;      /* classes in order of their words (label_sort_classes) */
+    struct objects labels;  /* of struct label_spec (core/data/labels.h): several labels instead
+                               of this one, if rows have cells */
 };
 extern const struct object label_spec_object;
 
-/* What a file's labels were so far, as long as none was the positive one */
+/* Samples of a file's labels, collected until the positive word occurs */
 enum { LABELS_NAMED = 3 };
 struct label_seen {
-    struct label_seen *all; /* of the files that are read one behind the other; NULL: of none */
+    struct label_seen *all; /* of all files that are read one after the other; NULL: none */
     bool has_positive;
     int count;
     char others[LABELS_NAMED][CELL_TEXT_MAX];
@@ -28,9 +29,9 @@ struct label_seen {
 
 extern const char *const label_types[]; /* ends with NULL */
 enum { LABEL_CLASS, LABEL_NUMBER, LABEL_WORD };
-enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of one that is in a list */ };
+enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of a label in a list */ };
 
-/* The same of a format whose rows have cells, beside those below */
+/* An additional field for formats whose rows have cells */
 #define LABELS_FIELD(attributes)                                                                   \
     {                                                                                              \
         .name = "labels", .type = FIELD_OBJECTS,                                                   \
@@ -39,7 +40,7 @@ enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of one that is in a l
         .help = "several labels instead of one, referred to by heads (dtrain help label)"          \
     }
 
-/* Rows of a format's table of fields, for its member `label_form` */
+/* Fields of a format's table, for its member `label_form` */
 #define LABEL_FIELDS(attributes)                                                                   \
     {.name = "label_type",                                                                         \
      .type = FIELD_ENUM,                                                                           \
@@ -64,26 +65,28 @@ enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of one that is in a l
                 "or classes"                                                                       \
     }
 
-/* Labels are words, each of which is a class. */
+/* Whether labels are words, each of them a class. */
 bool label_has_classes(const struct label_form *);
-/* Makes the order by which a class is found. ERR_INPUT: a word is there twice. */
+/* Sets `sorted`, for searching. ERR_INPUT: a word is listed twice. */
 err label_sort_classes(struct label_form *, struct arena *);
-/* What stands there, with a NUL behind; of a list of one in buffer. False: nothing, or more. */
+/* The label's text, NUL-terminated; copied to buffer if the cell is a list of one. False: empty, or
+ * several values. */
 bool label_text(const struct cell *, char buffer[LABEL_TEXT_MAX], struct cell *ret);
 
 enum dtype label_dtype(const struct label_form *);
-const char *label_positive(const struct label_form *); /* NULL: none, or each of several its own */
+const char *label_positive(const struct label_form *); /* NULL: none, or there are several labels */
 void label_store(enum dtype, double label, void *to);  /* INT32 or FLOAT32 */
-/* Of text, or of a list of one. False: it is none, and what was expected is said. As long as the
- * classes are not sorted any word is class 0. */
+/* Reads a label from text or a list of one. False: it is not a label; label_expected says what was
+ * expected. Until classes are sorted, any word is class 0. */
 bool label_read(const struct label_form *, const struct cell *, struct label_seen *, double *ret);
 const char *label_expected(const struct label_form *, const struct cell *got);
-/* For the end of that message where there is no label at all; else "". */
+/* To append to that message if there is no label at all; else "". */
 const char *label_none(const struct cell *got);
-/* Before the first row. has_others: other files may have what this one has none of. */
+/* Before the first row. has_others: the positive word may be in other files. */
 struct label_seen label_seen_begin(bool has_others, struct label_seen *all);
-/* After the last row. ERR_INPUT: none had the positive word, which is a slip of the pen: all
- * examples would be the same. Where there is `all`, it is told of the file, and asked later. */
+/* After the last row. ERR_INPUT: no label was the positive word, most likely a typo: all examples
+ * would have the same label. With `all`, adds the file to it instead, to be checked after the last
+ * file. */
 err label_check_seen(const struct label_form *, const struct label_seen *, const char *file);
 
 #endif

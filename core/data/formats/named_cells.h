@@ -1,8 +1,8 @@
-/* named_cells.h - the cells of a row that says by itself what they are called, in any order, and
- * not all of them (tf.Example, JSON).
+/* named_cells.h - cells of rows that name their own cells, in any order and not all of them
+ * (tf.Example, JSON).
  *
- * What they are called must be known before the first row is given out: by the spec, by the files
- * before, or by a look at the first rows of the file, which are then read again.
+ * The names must be known before the first row is returned: from the spec, from earlier files, or
+ * from the first rows of the file, which are then read again.
  */
 #ifndef CORE_DATA_FORMATS_NAMED_CELLS_H
 #define CORE_DATA_FORMATS_NAMED_CELLS_H
@@ -12,14 +12,14 @@
 
 enum { ROWS_LOOKED_AT = 1000, NAMED_CELLS_MAX = 65536 };
 
-/* What the spec says of such a format. */
+/* The attributes of such a format. */
 struct named_attributes {
     struct strings file, names, missing;
     const char *label;
     struct label_form label_form;
 };
 
-/* Rows of a format's table of fields; its attributes are the above. `what` has the help of file. */
+/* Fields of a format's table; its attributes are the above. `what`: begin of the help of "file". */
 #define NAMED_FIELDS(what)                                                                         \
     {.name = "file",                                                                               \
      .type = FIELD_FILES,                                                                          \
@@ -49,19 +49,20 @@ struct named_attributes {
 
 struct named_cells {
     char **names;
-    size_t *lengths;    /* [count] of the names */
-    struct cell *cells; /* as many; of one row */
-    bool *is_nested;    /* as many; when looking: holds others in some row, and is no cell */
-    char *nested;       /* one such name that was seen; NULL: none */
+    size_t *lengths;    /* [count] of names */
+    struct cell *cells; /* [count] of one row */
+    bool *is_nested;    /* [count] while is_looking: in some row it holds other values, so it is
+                           not a cell */
+    char *nested;       /* one such name; NULL: none was seen */
     int count, capacity;
-    int given;   /* names that the spec says or that were in the files before */
+    int given;   /* number of names from the spec or earlier files */
     int *sorted; /* [count] indices, by name */
     struct label_seen seen;
-    const struct strings *missing; /* words that count as none */
-    int label;                     /* -1: the rows have none, and none is needed */
-    int expected;                  /* the cell that comes next, if this row is as the last one */
-    bool is_looking;               /* unknown names become known */
-    int *wanted;                   /* [wanted_count] of the cells; NULL: all are */
+    const struct strings *missing; /* words that mean "no value" */
+    int label;                     /* cell; -1: none, and none is needed */
+    int expected;                  /* the cell that comes next if this row is like the last one */
+    bool is_looking;               /* unknown names are added */
+    int *wanted;                   /* [wanted_count] indices of cells; NULL: all */
     int wanted_count;
 
     /* values of the row */
@@ -71,33 +72,33 @@ struct named_cells {
     size_t id_count, number_count, word_count, capacity_of_values;
 };
 
-/* Known from the spec or the files before, or else is_looking is set. */
+/* Takes names from the spec or earlier files; if there are none, sets is_looking. */
 err named_cells_open(struct named_cells *, const struct named_attributes *,
                      const struct format_context *);
 void named_cells_close(struct named_cells *);
 
-/* From now on only these are found. ERR_MEMORY. */
+/* From now on only these cells are found. ERR_MEMORY. */
 err named_cells_narrow(struct named_cells *, const int *cells, int count);
-/* -1: it is not among those; what row_calls.narrow has said. */
+/* The cell with this name, if row_calls.narrow asked for it; -1: it did not. */
 int named_cells_wanted(const struct named_cells *, const char *name, size_t length);
 
-/* A new row, with room for this many values of each kind. ERR_MEMORY. */
+/* Starts a new row, with room for this many values of each kind. ERR_MEMORY. */
 err named_cells_clear(struct named_cells *, size_t values);
-/* NULL: nobody wants it. ERR_INPUT: more than NAMED_CELLS_MAX. */
+/* *ret NULL: the cell is not wanted. ERR_INPUT: more than NAMED_CELLS_MAX. */
 err named_cells_find(struct named_cells *, const char *name, size_t length, struct cell **ret);
-/* Of a value that holds others; *ret: whoever looks passes over it, as nobody has said that it is a
- * cell. ERR_INPUT as above. */
+/* For a value that holds others, such as an object. *ret true: skip it, since names are being
+ * looked for and the spec does not name it as a cell. ERR_INPUT as above. */
 err named_cells_pass(struct named_cells *, const char *name, bool *ret);
-/* What is to be known of names is known. ERR_MEMORY. */
+/* Ends is_looking: names are complete. ERR_MEMORY. */
 err named_cells_looked(struct named_cells *);
 void named_cells_add_id(struct named_cells *, struct cell *, int64_t);
 void named_cells_add_number(struct named_cells *, struct cell *, double);
 void named_cells_add_word(struct named_cells *, struct cell *, const char *, size_t length);
 
-/* Of the row; 0 without. ERR_INPUT: what was expected. */
+/* The label of the row; 0 if without_labels. ERR_INPUT: what was expected. */
 err named_cells_label(struct named_cells *, const struct named_attributes *, bool without_labels,
                       double *ret);
-/* What a look at the first rows has found, which ends with the file or with enough sound ones */
+/* Counts of rows while looking for names, which ends with the file or after enough good rows */
 struct looked {
     int sound, broken;
 };
@@ -115,7 +116,7 @@ static inline bool looked_is_broken(const struct looked *l)
     return l->sound == 0 && l->broken > 0;
 }
 
-/* Cells and label of a reader */
+/* Sets the reader's cells and label */
 void named_cells_describe(struct named_cells *, const struct named_attributes *,
                           struct row_reader *);
 

@@ -1,4 +1,4 @@
-/* text_ids.h - a text as the ids of its characters or words, one behind the other. */
+/* text_ids.h - reads a text as a sequence of ids of its characters or words. */
 #ifndef CORE_DATA_FORMATS_TEXT_IDS_H
 #define CORE_DATA_FORMATS_TEXT_IDS_H
 
@@ -7,9 +7,9 @@
 
 enum { UNIT_CHARACTERS, UNIT_WORDS };
 extern const char *const text_units[];
-extern const char UNKNOWN_WORD[]; /* instead of those that a vocabulary leaves out */
+extern const char UNKNOWN_WORD[]; /* replaces words that the vocabulary lacks */
 
-/* The first member of the attributes of a format that reads one */
+/* First member of the attributes of formats that read a text */
 struct text_source {
     const char *file, *vocabulary, *line_end;
     int unit;
@@ -59,14 +59,15 @@ struct text_ids {
     struct arena arena;
 };
 
-/* ERR_INPUT: what is in no vocabulary; an empty text. To be freed also on failure. */
+/* ERR_INPUT: a character that is not in the vocabulary, or a word if the vocabulary lacks
+ * UNKNOWN_WORD, too; an empty text. To be freed also on failure. */
 err text_ids_read(const struct text_source *, const struct format_context *, struct text_ids *ret);
 void text_ids_free(struct text_ids *);
 
 /* How often each id occurs, in double [words.count] */
 err text_ids_count(const struct text_ids *, struct block *ret);
 
-/* A format's meanings(), of attributes that begin so */
+/* A format's meanings(), if its attributes begin with struct text_source */
 err text_meanings(const void *attributes, const struct format_context *, struct arena *,
                   struct meanings *ret);
 

@@ -30,7 +30,8 @@ err row_reader_fail_cell(const struct row_reader *reader, const char *name)
         reader->name, name, near.text, reader->nested);
 }
 
-/* strtod also takes hexadecimal, "inf" and leading blanks, and stops at a NUL: all kept out. */
+/* strtod also accepts hexadecimal, "inf" and leading blanks, and stops at a NUL: these are
+ * excluded. */
 bool cell_number(const struct cell *cell, double *ret)
 {
     if (cell->length == 0 || cell->length > NUMBER_BYTES_MAX) return false;
@@ -73,7 +74,7 @@ const char *cell_text(const struct cell *cell, char text[CELL_TEXT_MAX])
             text[length++] = c;
     }
     while (taken < cell->length && length > 0 && (cell->text[taken] & 0xc0) == 0x80)
-        taken--, length--; /* not inside a character */
+        taken--, length--; /* do not cut a character */
     strcpy(text + length, taken < cell->length ? "..." : "");
     return text;
 }
@@ -108,8 +109,8 @@ static const struct sign *sign_at(const char *at, size_t bytes)
     return NULL;
 }
 
-/* Whether a number is left without these signs, of which a minus counts as one, and without points
- * but the last where there are commas, too: 1.234.567,50 */
+/* Whether the text is a number once signs are removed (and minus signs replaced by "-");
+ * without_points: points are removed, too, as in 1.234.567,50 */
 static bool is_number_without(const struct cell *cell, bool without_points)
 {
     char text[NUMBER_BYTES_MAX + 1];
@@ -132,8 +133,8 @@ static bool has_digit(const char *from, const char *to)
     return from < to;
 }
 
-/* Is what is between digits in front of three of them, or a comma in front of decimals? Else these
- * are several numbers: 1 2 3. */
+/* Whether each separator between digits is followed by three digits, or is a decimal comma; else
+ * these are several numbers: 1 2 3. */
 static bool is_one_number(const struct cell *cell)
 {
     const char *text = cell->text;
@@ -158,7 +159,7 @@ static bool is_one_number(const struct cell *cell)
     return true;
 }
 
-/* 2026-03-25 or 25.03.2026, and what may stand behind */
+/* 2026-03-25 or 25.03.2026, perhaps followed by a time */
 static bool is_date(const struct cell *cell)
 {
     enum { FIELDS = 3, YEAR = 4 };

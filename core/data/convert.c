@@ -6,8 +6,8 @@
 #include <string.h>
 
 enum {
-    ROWS_AHEAD = 4,         /* rows whose memory is asked for before they are converted */
-    AHEAD_BYTES_MAX = 4096, /* of one row: the hardware follows on its own after that */
+    ROWS_AHEAD = 4,         /* rows to prefetch before they are converted */
+    AHEAD_BYTES_MAX = 4096, /* of one row: after that the hardware prefetches by itself */
 };
 
 static struct conversion as_stored(const struct column *stored)
@@ -50,7 +50,7 @@ bool conversion_is_identity(const struct conversion *c, const struct column *sto
     return c->made.dtype == stored->dtype && c->scale == 1 && c->offset == 0;
 }
 
-/* Whole and within 32 bits: transform_check has seen to it. */
+/* transform_check has checked that they are whole and fit into 32 bits. */
 static void floats_to_ints(int32_t *y, const float *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) y[i] = (int32_t)x[i];
@@ -61,7 +61,7 @@ static void ints_to_floats(float *y, const int32_t *x, int64_t n)
     for (int64_t i = 0; i < n; i++) y[i] = (float)x[i];
 }
 
-/* Most often bytes of images; what is stored as it is wanted needs no arithmetic. */
+/* Mostly bytes of images; identical types are only copied. */
 void convert(const struct conversion *c, const struct column *stored, int64_t first, int64_t rows,
              void *ret)
 {
@@ -80,9 +80,9 @@ void convert(const struct conversion *c, const struct column *stored, int64_t fi
         loops_best()->scale_floats(ret, from, c->scale, c->offset, n);
 }
 
-/* ---- rows that lie anywhere ---- */
+/* ---- rows in any order ---- */
 
-/* Without this each of them costs a wait for main memory. */
+/* Without prefetching each row waits for main memory. */
 static void ask_ahead(const char *at, size_t row_bytes)
 {
     const size_t bytes = row_bytes < AHEAD_BYTES_MAX ? row_bytes : AHEAD_BYTES_MAX;
@@ -99,8 +99,8 @@ static void copy_8(char *to, const char *from, const int64_t *rows, int64_t coun
     for (int64_t i = 0; i < count; i++) memcpy(to + 8 * i, from + 8 * rows[i], 8);
 }
 
-/* Most columns that are many have one number or one id in a row: the processor waits for several of
- * these at once by itself. */
+/* If there are many columns, most have one number or id per row: the processor overlaps these loads
+ * by itself. */
 void convert_rows(const struct conversion *c, const struct column *stored, const int64_t *rows,
                   int64_t count, void *ret)
 {

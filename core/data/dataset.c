@@ -1,4 +1,4 @@
-/* dataset.c - a source of the spec, in memory or as a stream: opening, skip and take. */
+/* dataset.c - opens a source of the spec, in memory or as a stream; skip and take. */
 #include "core/data/columns/column.h"
 #include "core/data/dataset_check.h"
 #include "core/data/follow/followed.h"
@@ -88,8 +88,8 @@ static const struct field data_fields[] = {
 const struct object data_spec_object = {"data", "examples and how they become batches", data_fields,
                                         sizeof(struct data_spec)};
 
-/* A split that cannot be had is refused rather than cut short, since a validation set that is
- * silently smaller than asked for gives figures that nobody can compare. */
+/* Asking for more rows than there are is an error, since metrics of a validation set that is
+ * silently smaller cannot be compared. */
 err source_narrow(const struct source_spec *source, const char *name, int64_t rows, int64_t *ret)
 {
     const int64_t skip = source->skip, take = source->take, left = rows - skip;
@@ -113,7 +113,7 @@ err source_meanings(const struct source_spec *source, const char *directory, str
     return format->meanings(source->format.attributes, &context, arena, ret);
 }
 
-/* The memory stays whole: close() knows it by d->owned. */
+/* Only the pointers move: close() frees the memory by d->owned. */
 static err narrow(struct dataset *d, const struct source_spec *source)
 {
     const int64_t skip = source->skip - d->first_row;
@@ -165,7 +165,7 @@ static err open_stored(const struct source_spec *source, const struct format_con
     return fail(ERR_INPUT, "data.columns says what its cells become, and has none");
 }
 
-/* Of a source without a row, which is one file of several */
+/* Name of a source without rows, which is one file of several */
 static const char *name_of(const struct format_context *context)
 {
     return context->only_file ? context->only_file : "the file";

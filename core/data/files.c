@@ -14,7 +14,7 @@
 
 enum { NAME_BYTES_MAX = PATH_BYTES_MAX, NAMES_GROW_MIN = 16, NAMES_BYTES_MAX = 64 << 20 };
 
-/* On their way: where they are, and how many fit. */
+/* Files found so far; capacity: of the array. */
 struct file_search {
     const struct format_context *context;
     struct arena *arena;
@@ -49,12 +49,12 @@ static err joined(const struct file_search *f, const char *path, const char **re
 struct fitting {
     struct file_search *found;
     const char *pattern;
-    size_t before; /* bytes of the directory that were put in front of the pattern */
+    size_t before; /* bytes of the directory that was prepended to the pattern */
     bool is_any, is_any_hidden;
 };
 
-/* Whether any part of the path begins with . or _ where the pattern does not say so: _SUCCESS,
- * _temporary and the like are no data. Both have as many parts. */
+/* Whether any component of the path begins with . or _ and that of the pattern does not: _SUCCESS,
+ * _temporary and the like are not data. Both have the same number of components. */
 static bool is_hidden(const char *path, const char *pattern)
 {
     while (path && pattern) {
@@ -77,7 +77,7 @@ static err add_fitting(void *context, const char *path)
     return add(f->found, path);
 }
 
-/* The directory in front of a pattern is no part of it: its own stars mean themselves. */
+/* Wildcards in the directory before the pattern are literal. */
 static err add_all_fitting(struct file_search *f, const char *pattern, const char *whole)
 {
     struct fitting fitting = {
@@ -104,7 +104,7 @@ static err add_one(struct file_search *f, const char *path)
 
 /* ---- a file of names ---- */
 
-/* A name is looked for here, where the line is known; one behind a URL when it is read. */
+/* Checks that the file exists, as the line number is known here; URLs are checked when read. */
 static err check_name(const struct file_search *f, const char *path)
 {
     const char *whole = NULL;
@@ -155,9 +155,9 @@ static err add_names(struct file_search *f, const char *path)
 /* ---- a file that is read twice ---- */
 
 struct named_file {
-    const char *path; /* as it is said */
-    const char *name; /* without "./" in front */
-    size_t bytes;     /* of the name, without what packers add */
+    const char *path; /* as given */
+    const char *name; /* without leading "./" */
+    size_t bytes;     /* of the name without .gz or .zst */
 };
 
 static struct named_file name_of(const char *path)
@@ -185,7 +185,7 @@ static int compare(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* What of a list is read twice; the first of each kind */
+/* Files that are read twice, of one kind */
 struct doubles {
     const struct named_file *at;
     int count;
@@ -221,12 +221,12 @@ static void say_packed_beside(const struct doubles *d)
              d->at[0].path, d->at[1].path, more);
 }
 
-/* Of lists that join patterns, and of folders where files were packed and kept. */
+/* For lists of overlapping patterns, and folders that have both packed and unpacked copies. */
 static void warn_of_doubles(const struct strings *files)
 {
     struct doubles listed = {0}, packed = {0};
     struct named_file *sorted = calloc((size_t)files->count + 1, sizeof *sorted);
-    if (!sorted) return; /* a warning less */
+    if (!sorted) return; /* no warning then */
     for (int i = 0; i < files->count; i++) sorted[i] = name_of(files->at[i]);
     qsort(sorted, (size_t)files->count, sizeof *sorted, compare);
     for (int i = 0; i + 1 < files->count; i++) {

@@ -7,19 +7,19 @@
 
 #include "core/data/packing/unpacker.h"
 
-enum { PASSED_BYTES = 16 << 10 /* unpacked at once where they are passed over */ };
+enum { PASSED_BYTES = 16 << 10 /* unpacked at once when seeking forward */ };
 
 struct input {
-    char *path; /* as it is opened */
+    char *path; /* joined with the directory */
     struct file *file;
-    struct unpacker *unpacker; /* NULL: it is plain */
+    struct unpacker *unpacker; /* NULL: not packed */
     uint64_t file_bytes;
     uint64_t read_bytes; /* from the file */
-    uint64_t offset;     /* unpacked bytes given out */
-    uint64_t pause;      /* a read from before this offset ends there */
+    uint64_t offset;     /* unpacked bytes returned */
+    uint64_t pause;      /* see input_pause_at */
 };
 
-/* Of a packed file: where there is a thread that unpacks, only that one. */
+/* For packed files only the unpacking thread calls this, if there is one. */
 static err read_file(void *from, void *to, size_t max, size_t *ret_bytes)
 {
     struct input *in = from;
@@ -166,7 +166,7 @@ err input_is_known(const struct input *in)
     return OK;
 }
 
-/* Without a mark in front: letters, a NUL behind each */
+/* Without a byte order mark: characters, each followed by a NUL */
 static bool is_utf16(const char *head, size_t bytes)
 {
     return bytes >= 4 && head[0] > 0 && head[1] == 0 && head[2] > 0 && head[3] == 0;
@@ -180,8 +180,8 @@ err input_is_text(const struct input *in)
     return refuse(in, "text in UTF-16", "write it in UTF-8 (iconv -f UTF-16LE -t UTF-8)");
 }
 
-/* "ustar" may stand there in a text, too; in a header NULs end the names and numbers before it, and
- * a NUL or a blank is behind it. */
+/* A text may have "ustar" there, too; a tar header also has NULs before it and a NUL or a blank
+ * after it. */
 static bool is_tar(const char *head, size_t bytes)
 {
     enum { MARK_AT = 257, MARK_BYTES = 5 };
@@ -190,7 +190,7 @@ static bool is_tar(const char *head, size_t bytes)
     return memchr(head, '\0', MARK_AT) && (behind == '\0' || behind == ' ');
 }
 
-/* What is there instead of a file of data, most often because of how it was fetched. */
+/* Files that are often found in place of data, mostly because of how they were downloaded. */
 err input_is_table(const struct input *in, const char *head, size_t bytes)
 {
     static const struct foreign documents[] = {
@@ -276,7 +276,7 @@ err input_exact(struct input *in, void *to, size_t bytes, const char *what)
                 in->file->name, (unsigned long long)(in->offset - done), bytes, what, done);
 }
 
-/* Without this a header of 16 bytes could make the program reserve terabytes. */
+/* Without this a header of 16 bytes could make the program allocate terabytes. */
 err input_announce(const struct input *in, uint64_t bytes, const char *what)
 {
     uint64_t all = in->file_bytes * (in->unpacker ? unpacker_ratio_max(in->unpacker) : 1);
@@ -288,8 +288,7 @@ err input_announce(const struct input *in, uint64_t bytes, const char *what)
                 (unsigned long long)left);
 }
 
-/* Of a packed file this also reads the trailer, and so checks the sum over all that was unpacked.
- */
+/* For a packed file this also reads the trailer, so verifies the checksum. */
 err input_end(struct input *in)
 {
     char more;

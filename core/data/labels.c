@@ -88,7 +88,7 @@ err labels_check(const struct source_spec *source, const struct objects *columns
 
 /* ---- as a column ---- */
 
-/* Where labels are not looked at, the cell need not be there. */
+/* Without labels the cell may be missing. */
 static err open(struct column_maker *m, const struct column_context *context)
 {
     const struct label_spec *label = m->attributes;
@@ -136,7 +136,7 @@ static err read_item(const struct label_spec *label, const struct item *item, do
     return isfinite((float)*ret) ? OK : fail(ERR_INPUT, "%.9g is too large", *ret);
 }
 
-/* Which of the numbers is 1, where all others are 0 */
+/* Index of the number that is 1 while all others are 0 */
 static err read_one_hot(const float *numbers, int64_t count, float *ret)
 {
     int ones = 0;

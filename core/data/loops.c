@@ -33,14 +33,14 @@ static void fill_uniform(float *y, uint32_t key, uint32_t n)
     for (uint32_t i = 0; i < n; i++) y[i] = (float)(int32_t)(hash(key, i) >> 8) * 0x1p-24f;
 }
 
-/* In this form the compiler uses the minimum and maximum of the vector unit. */
+/* In this form the compiler uses vector min and max instructions. */
 static inline float clamp(float x, float low, float high)
 {
     x = x < low ? low : x;
     return x > high ? high : x;
 }
 
-/* A row is DIGIT_PITCH wide though DIGIT_SIDE are drawn: no tail of a vector is left over. */
+/* Rows are DIGIT_PITCH wide, though only DIGIT_SIDE are drawn, so that only whole vectors occur. */
 static void approach(float squares[DIGIT_FLOATS], const struct piece *piece)
 {
     struct piece p = *piece;
@@ -56,7 +56,7 @@ static void approach(float squares[DIGIT_FLOATS], const struct piece *piece)
     }
 }
 
-/* The noise of a pixel is the sum of two uniform numbers: small more often than large. */
+/* Noise in [-1, 1): the sum of two uniform numbers, so small values are more likely. */
 static inline float noise(uint32_t key, int pixel)
 {
     uint32_t bits = hash(key, (uint32_t)pixel);

@@ -1,4 +1,4 @@
-/* loops_other.c - processors for which there is one copy of the loops. */
+/* loops_other.c - for processors with a single copy of the loops. */
 #include "core/data/loops.h"
 
 extern const struct loops loops_plain;

@@ -1,4 +1,4 @@
-/* loops_x86.c - which copy of the loops this processor can run. */
+/* loops_x86.c - chooses the best copy of the loops that this processor can run. */
 #include "core/data/loops.h"
 
 extern const struct loops loops_avx512, loops_avx2, loops_plain;

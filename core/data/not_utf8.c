@@ -8,7 +8,7 @@
 #include "core/base/printable.h"
 #include "core/data/said_once.h"
 
-enum { SHOWN_BYTES = 12 }; /* on either side */
+enum { SHOWN_BYTES = 12 }; /* on each side */
 
 static bool ends_word(char c)
 {

@@ -17,13 +17,13 @@
 #include "core/data/said_once.h"
 #include "core/data/storage.h"
 
-enum { FILE_NAMES_MAX = 1100 }; /* for a person */
+enum { FILE_NAMES_MAX = 1100 }; /* in messages */
 enum { HEAD_BYTES = 64 << 10 };
 
-/* One file of each field, once it is open. */
+/* The files of one part (one of each field), once opened. */
 struct data_part {
     const char *name, *label_name;
-    int64_t rows_before, left_before; /* that were kept, and left out */
+    int64_t rows_before, left_before; /* in earlier parts: kept, and left out as broken */
 };
 
 struct data_parts {
@@ -31,14 +31,14 @@ struct data_parts {
     struct strings files[FILES_OF_PART_MAX];
     int count, opened;
     struct data_part *at;   /* [count] */
-    int empty, first_empty; /* how many have no row; the first of them */
-    bool is_read;           /* a first reader was opened, whose rows were these: */
+    int empty, first_empty; /* how many parts have no rows; the first of them */
+    bool is_read;           /* the first reader was opened, and what follows was copied from it */
     struct strings cell_names, feature_names;
     int label_cell;
     struct column stored[STORED_COLUMNS];
     struct label_seen labels;
 
-    /* of datasets that are put together */
+    /* columns of joined datasets */
     struct block blocks[COLUMNS_MAX];
 };
 
@@ -52,7 +52,7 @@ void parts_free(struct data_parts *parts)
 
 /* ---- finding ---- */
 
-/* The index-th field of type FILES; NULL: there are less. */
+/* Field number `index` of type FILES; NULL: there are fewer. */
 static const struct field *files_field(const struct format *format, int index)
 {
     for (const struct field *f = format->object.fields; f && f->name; f++)
@@ -86,7 +86,7 @@ static err find_of_field(struct data_parts *parts, const struct source_spec *sou
     return OK;
 }
 
-/* Files of labels are of no interest where labels are not. */
+/* Files of labels are not looked for without_labels. */
 static err find_files(struct data_parts *parts, const struct source_spec *source,
                       const struct format_context *context)
 {
@@ -139,7 +139,7 @@ static err check_regular(const struct format_context *context, const char *path)
     return fail(ERR_INPUT, "%s: expected a file, which can be looked at twice", path);
 }
 
-/* Of the first bytes, unpacked */
+/* Reads up to HEAD_BYTES unpacked bytes */
 static err read_head(struct input *in, char head[HEAD_BYTES], size_t *ret_bytes)
 {
     size_t got = 1;
@@ -264,7 +264,7 @@ void parts_note_empty(struct data_parts *parts, int part)
     if (parts->empty++ == 0) parts->first_empty = part;
 }
 
-/* Beside a failure to open it, whose text stays. */
+/* Whether a file that failed to open is just empty; keeps the error's text. */
 static bool is_empty(const struct data_parts *parts, const struct format_context *context, int part)
 {
     char text[ERROR_TEXT_MAX];
@@ -274,7 +274,7 @@ static bool is_empty(const struct data_parts *parts, const struct format_context
     return is_so || fail(ERR_INPUT, "%s", text) == OK;
 }
 
-/* Once, however many passes over them there are. */
+/* Logged once, however many passes over the files there are. */
 static void say_empty(const struct data_parts *parts)
 {
     char shown[PATH_BYTES_MAX];
@@ -285,7 +285,7 @@ static void say_empty(const struct data_parts *parts)
              first, parts->empty > 1 ? " and others" : "");
 }
 
-/* Writers of many files leave some without rows; all of them are a mistake. */
+/* Some of many files may have no rows; if none has any, it is a mistake. */
 err parts_end(const struct data_parts *parts, int64_t rows)
 {
     char shown[PATH_BYTES_MAX];
@@ -296,7 +296,7 @@ err parts_end(const struct data_parts *parts, int64_t rows)
     return OK;
 }
 
-/* Several files are called by the first and how many there are. */
+/* Several files are named by the first and how many there are. */
 static void name_dataset(struct data_parts *parts, struct dataset *d)
 {
     const int more = parts->count - 1;
@@ -317,8 +317,8 @@ struct part_row dataset_row_part(const struct dataset *d, int64_t row)
                              number - part->rows_before - part->left_before};
 }
 
-/* All rows that skip and take leave are there: what is behind them need not be read. Of rows that
- * may be left out later nobody knows yet. */
+/* Whether these rows are all that skip and take need, so that the rest need not be read; false if
+ * broken rows may still be left out. */
 static bool has_enough(const struct source_spec *source, int64_t rows)
 {
     return source->take > 0 && source->bad_rows == 0 && rows >= source->skip + source->take;
@@ -360,7 +360,7 @@ static err append(struct data_parts *parts, struct dataset *all, const struct da
     return OK;
 }
 
-/* What the first one says of its columns and its use holds for all. */
+/* Columns and `use` of the first file hold for all. */
 static err append_part(struct data_parts *parts, struct dataset *all, const struct dataset *more,
                        int64_t left)
 {
@@ -415,7 +415,7 @@ static err open_all(struct data_parts *parts, const struct source_spec *source,
     return OK;
 }
 
-/* One file is taken as its format makes it, without a copy. */
+/* A single file's dataset is returned as it is, without copying. */
 err parts_open(const struct source_spec *source, const struct format_context *context,
                struct dataset *ret)
 {
@@ -466,7 +466,7 @@ static err check_rows(const struct data_parts *parts, const struct row_reader *r
     const struct strings *expected = &parts->cell_names;
     for (int i = 0; reader->stored && i < STORED_COLUMNS; i++)
         TRY(check_column(&parts->stored[i], &reader->stored[i], reader->name));
-    if (reader->feature_count > 0) return OK; /* found by their names */
+    if (reader->feature_count > 0) return OK; /* features are matched by name */
     if (reader->cell_count != expected->count) return refuse_width(expected, reader);
     for (int i = 0; i < expected->count; i++)
         if (strcmp(expected->at[i], reader->cell_names[i]) != 0)
@@ -519,19 +519,19 @@ err parts_pass_broken(struct row_reader *reader, struct bad_rows *bad_rows)
     return OK;
 }
 
-/* ---- from one file after the other ---- */
+/* ---- one file after the other ---- */
 
 struct chain {
-    struct row_reader reader; /* first: what others see */
+    struct row_reader reader; /* first: the public part */
     struct data_parts *parts;
     const struct source_spec *source;
     struct format_context context;
-    bool is_stored; /* the files' readers make columns by themselves */
+    bool is_stored; /* the files' readers make columns themselves */
     struct row_reader *now;
-    const int *wanted; /* [wanted_count] of the cells; NULL: all are */
+    const int *wanted; /* [wanted_count] indices of cells; NULL: all */
     int wanted_count;
-    bool has_row; /* of it */
-    int64_t rows; /* those that are passed over among them */
+    bool has_row; /* of the open file */
+    int64_t rows; /* including those skipped */
 };
 
 static void close_now(struct chain *c)
@@ -540,7 +540,7 @@ static void close_now(struct chain *c)
     c->now = NULL;
 }
 
-/* Before any file has said what cells there are, one of broken rows alone is passed over. */
+/* Skips a file of broken rows only, if cells are not known from any file yet. */
 static err pass_broken(struct chain *c)
 {
     if (!c->now || c->parts->is_read) return OK;
@@ -556,7 +556,7 @@ static err narrow_now(struct chain *c)
     return c->now->calls->narrow(c->now, c->wanted, c->wanted_count);
 }
 
-/* The next that has rows; none: now is NULL. */
+/* Opens the next file that has rows; none: c->now stays NULL. */
 static err open_next(struct chain *c)
 {
     struct data_parts *parts = c->parts;
@@ -582,7 +582,7 @@ static err next_reader(struct chain *c)
     return open_next(c);
 }
 
-/* In front of the rows that are wanted; numbers of rows count them. */
+/* Skips a row before the first wanted one, but counts it for row numbers. */
 static err pass_row(struct chain *c, bool *ret_found)
 {
     struct row_place place;
@@ -591,7 +591,7 @@ static err pass_row(struct chain *c, bool *ret_found)
     return OK;
 }
 
-/* Of the file that is open */
+/* The next good row of the open file */
 static err next_good(struct chain *c, struct row *ret, bool *ret_found)
 {
     *ret_found = false;
@@ -609,7 +609,7 @@ static void note_if_empty(const struct chain *c)
     if (c->now && !c->has_row) parts_note_empty(c->parts, c->parts->opened - 1);
 }
 
-/* Of all files */
+/* The next good row of all files */
 static err next_of_all(struct chain *c, struct row *ret, bool *ret_found)
 {
     TRY(next_good(c, ret, ret_found));
@@ -623,7 +623,7 @@ static err next_of_all(struct chain *c, struct row *ret, bool *ret_found)
     return OK;
 }
 
-/* Of all files, when the last has been read */
+/* After the last file: checks the labels of all */
 static err check_labels(const struct chain *c)
 {
     const struct data_parts *parts = c->parts;
@@ -637,7 +637,7 @@ static err check_labels(const struct chain *c)
                             name);
 }
 
-/* Which labels there are is known only where all rows are read. */
+/* Labels are checked only if no rows were skipped. */
 static err end_rows(const struct chain *c)
 {
     int64_t left;
@@ -673,7 +673,7 @@ static err make_stored(const struct row_reader *reader, const struct row *row, v
     return c->now->calls->make(c->now, row, labels, features);
 }
 
-/* The dataset may want the parts: they stay. */
+/* Does not free the parts: the dataset may need them. */
 static void close_chain(struct row_reader *reader)
 {
     struct chain *c = (struct chain *)reader;
@@ -681,13 +681,14 @@ static void close_chain(struct row_reader *reader)
     free(c);
 }
 
-/* Where broken rows may be left out, skip counts sound ones: all are read. */
+/* If broken rows may be left out, `skip` counts good rows, so all must be read: 0. */
 static int64_t rows_to_pass(const struct chain *c)
 {
     return bad_rows_are_allowed(c->context.bad_rows) ? 0 : c->source->skip;
 }
 
-/* As the first one says; of its names the parts have copies, since readers go as files end. */
+/* Describes the chain by its first reader; names are copies in the parts, since readers are closed
+ * as files end. */
 static err open_chain(struct chain *c)
 {
     static const struct row_calls calls = {

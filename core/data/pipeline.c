@@ -1,10 +1,10 @@
-/* pipeline.c - a dataset, or a stream of rows, as a source of batches: see source.h.
+/* pipeline.c - makes batches of a dataset or a stream of rows: see source.h.
  *
- * Two ways. Where the stored examples are already what is wanted and come in stored order, a batch
- * is a pointer into the dataset, and no thread is started; nor is one where each row is wanted
- * once. Else a reader thread fills a ring of slots: one is in the consumer's hands, `prefetch` are
- * ready or being filled. The reader sleeps when the ring is full and is woken when half of it is
- * empty, so that a fast consumer pays for a wake-up every few batches only.
+ * If stored examples need no conversion and come in stored order, a batch points into the dataset,
+ * and no thread is started; nor is one if each row is read once (is_once, in memory). Else a reader
+ * thread fills a ring of slots: the consumer holds one, `prefetch` are ready or being filled. The
+ * reader sleeps when the ring is full and is woken when half of it is empty, so that a fast
+ * consumer pays for a wake-up only every few batches.
  */
 #include "core/data/batch_ring.h"
 #include "core/data/convert.h"
@@ -24,51 +24,52 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FOLLOW_LOOK_MS = 200 }; /* between two looks for files that are followed */
+enum { FOLLOW_LOOK_MS = 200 }; /* between two looks for followed files */
 static const uint64_t STREAM_POSITION_MAX = UINT64_C(1) << 62;
 
-/* Without a thread: where batches are the dataset's memory, all its rows in the wanted types;
- * the ring's only slot is for those that are not, and for those that wrap. */
+/* State without a thread. is_stored: batches point into the dataset's memory (`stored`). The ring's
+ * only slot is for other batches, and for those that wrap around the end. */
 struct here {
     bool is_stored;
     struct column *stored;   /* [column_count] */
-    struct block own_labels; /* where they had to be converted */
-    struct column *part;     /* [column_count] of the batch in the consumer's hands */
-    uint64_t next, last;     /* index of the next batch; position of the one before */
+    struct block own_labels; /* converted labels, if needed */
+    struct column *part;     /* [column_count] of the batch that the consumer holds */
+    uint64_t next, last;     /* next: index of the next batch; last: position of the one before */
 };
 
 /* The thread that makes batches ahead */
 struct reader_thread {
     pthread_t thread;
     bool has_thread;
-    struct batch_ring ring; /* whose lock guards what follows; a failure has ended the thread */
+    struct batch_ring ring; /* its lock guards what follows; a failure ends the thread */
     pthread_cond_t freed_more;
     uint64_t positions[PREFETCH_MAX + 1]; /* of the batches in the ring's slots */
-    bool is_moved;                        /* what is being made is from before the last seek */
+    bool is_moved;                        /* the batch being made is from before the last seek */
     bool waits;
     _Atomic bool is_stopping;
-    bool is_awaited;    /* batches are asked for, now or before: who only looks takes nothing */
-    int64_t came, used; /* at the end, rows: of all files, and in whole pushes */
+    bool is_awaited;    /* batches have been requested: before, nothing is read or taken of files */
+    int64_t came, used; /* at the end: rows of all files, and those in whole pushes */
     struct source_place place;
 };
 
 struct pipeline {
-    struct batch_source source; /* first: what others see */
-    struct dataset data;        /* of rows that are elsewhere: only described */
-    struct rows_from from;      /* none: rows are in `data` */
+    struct batch_source source; /* first: the public part */
+    struct dataset data;        /* if rows are not in memory, only describes them */
+    struct rows_from from;      /* both NULL: rows are in `data` */
     struct stream_options options;
-    struct arena arena; /* what has as many as there are columns */
+    struct arena arena; /* the arrays of [column_count] */
     struct conversion *conversions;
     int *read; /* [read_count]: columns that batches have; the labels first */
     int read_count;
-    int64_t *rows; /* [batch]: which rows the batch being made consists of */
+    int64_t *rows; /* [batch] indices of the rows of the batch being made */
 
-    struct reading_plan plan; /* none: its share, unless batches are handed out; guarded likewise */
+    struct reading_plan plan; /* count 0: no plan; the worker reads its share, unless
+                                 is_handed_out. Guarded by the lock, too */
     struct here here;
     struct reader_thread reader;
 };
 
-/* Of the first row of a batch. false: nobody has said yet which one it is. */
+/* Stream position of a batch's first row. false: the plan does not yet cover the batch. */
 static bool find_position(const struct pipeline *p, uint64_t index, uint64_t *ret)
 {
     uint64_t batch;
@@ -79,7 +80,7 @@ static bool find_position(const struct pipeline *p, uint64_t index, uint64_t *re
     return true;
 }
 
-/* How many there are in a batch */
+/* How many rows the batch at this position has */
 static int64_t count_rows(const struct pipeline *p, uint64_t position)
 {
     const uint64_t rows = (uint64_t)p->data.rows, batch = (uint64_t)p->options.batch;
@@ -88,7 +89,7 @@ static int64_t count_rows(const struct pipeline *p, uint64_t position)
     return (int64_t)(left < batch ? left : batch);
 }
 
-/* Which rows they are; they may reach over the end of one or more epochs. */
+/* Sets p->rows for the batch at this position; it may span several epochs. */
 static void find_rows(struct pipeline *p, uint64_t position)
 {
     const uint64_t size = (uint64_t)p->data.rows;
@@ -108,8 +109,8 @@ static void *row_of(const struct column *c, uint64_t row)
     return (char *)c->at + column_row_bytes(c) * row;
 }
 
-/* The rows p->rows[0 .. count - 1] of a dataset, as rows first and so on of a slot. Of labels that
- * are nowhere a slot has zeros, which every loss takes. */
+/* Converts the rows p->rows[0 .. count - 1] of a dataset into a slot, from row `first` on. Missing
+ * labels stay zeros, which every loss takes. */
 static void take_rows(const struct pipeline *p, const struct dataset *from, int64_t count,
                       const struct column *slot, int64_t first)
 {
@@ -146,7 +147,7 @@ static err fill_from_elsewhere(struct pipeline *p, struct column *slot, uint64_t
     return OK;
 }
 
-/* One batch into a slot. Only the thread calls this, or, without one, the consumer. */
+/* Makes one batch in a slot. Called by the thread or, without one, by the consumer. */
 static err fill(struct pipeline *p, struct column *slot, uint64_t position)
 {
     if (is_elsewhere(p)) return fill_from_elsewhere(p, slot, position);
@@ -179,14 +180,14 @@ static struct source_place place_of(const struct pipeline *p, uint64_t position)
 
 /* ---- the reader thread ---- */
 
-/* What the reader does next */
+/* The next batch to make */
 struct reader_work {
     struct column *slot;
     uint64_t position;
 };
 
-/* Holds the lock. There is a slot, and something for it. A set to measure with is left alone until
- * somebody measures. */
+/* The caller holds the lock. Whether there is a free slot and a known batch for it. With is_once
+ * nothing is read before the first request. */
 static bool has_work(const struct pipeline *p)
 {
     uint64_t position;
@@ -214,7 +215,7 @@ static bool wait_for_slot(struct pipeline *p, struct reader_work *ret)
     return goes_on;
 }
 
-/* Of files that are followed: until the next look, or a seek. */
+/* For followed files: waits until the next look is due, or a seek. */
 static void pause_reading(struct pipeline *p)
 {
     const struct timespec until = clock_in_ms(FOLLOW_LOOK_MS);
@@ -229,7 +230,7 @@ static void pause_reading(struct pipeline *p)
     pthread_mutex_unlock(&p->reader.ring.lock);
 }
 
-/* Are its rows there? They always are where nobody follows. */
+/* Whether the batch's rows have arrived; always true if files are not followed. */
 static err look(struct pipeline *p, uint64_t position, bool *ret_is_there)
 {
     *ret_is_there = true;
@@ -279,8 +280,9 @@ static err start_thread(struct pipeline *p)
     return e ? fail_prefix(e, "%s", p->data.name) : OK;
 }
 
-/* Holds the lock. Whoever waits wakes the reader, which sleeps for as long as more than half of the
- * ring is ready. At most as many as can lie ready. */
+/* The caller holds the lock and is about to wait for `count` batches: wakes the reader, which
+ * otherwise sleeps until half of the ring is empty. Returns count, or fewer if not so many can be
+ * ready. */
 static uint64_t want(struct pipeline *p, int count)
 {
     const uint64_t wanted = batch_ring_most(&p->reader.ring, count);
@@ -295,7 +297,7 @@ static err fail_unplanned(const struct pipeline *p)
     return fail(ERR_PEER, "%s: nobody has said which batch comes next", p->data.name);
 }
 
-/* Asking for the next batch gives the one before back to the reader. */
+/* Taking the next batch frees the slot of the one before. */
 static err next_from_thread(struct pipeline *p, struct batch *ret)
 {
     struct batch_ring *ring = &p->reader.ring;
@@ -312,7 +314,7 @@ static err next_from_thread(struct pipeline *p, struct batch *ret)
     return e;
 }
 
-/* What lies ready, and what is being made, is of another place. */
+/* Discards the batches that are ready or being made. */
 static void seek_thread(struct pipeline *p, uint64_t index)
 {
     pthread_mutex_lock(&p->reader.ring.lock);
@@ -322,7 +324,7 @@ static void seek_thread(struct pipeline *p, uint64_t index)
     pthread_mutex_unlock(&p->reader.ring.lock);
 }
 
-/* At most the batch that is being made is waited for. */
+/* Waits at most for the batch that is being made. */
 static void stop_thread(struct pipeline *p)
 {
     pthread_mutex_lock(&p->reader.ring.lock);
@@ -335,7 +337,7 @@ static void stop_thread(struct pipeline *p)
 
 /* ---- without a thread ---- */
 
-/* Where it can, costs a few divisions and no copy. */
+/* If possible without a copy, for the cost of a few divisions. */
 static err next_here(struct pipeline *p, struct batch *ret)
 {
     const uint64_t index = p->here.next, rows = (uint64_t)p->data.rows;
@@ -353,7 +355,7 @@ static err next_here(struct pipeline *p, struct batch *ret)
     return OK;
 }
 
-/* Labels in another type than stored are converted once for the whole run. */
+/* Labels stored in another type are converted once for the whole run. */
 static err prepare_stored(struct pipeline *p)
 {
     const struct column *labels = &p->data.columns[LABELS];
@@ -382,7 +384,8 @@ static err allocate(struct pipeline *p, int slot_count)
     return batch_ring_open_slots(&p->reader.ring, &made, slot_count);
 }
 
-/* batch and prefetch come from the spec; worker and workers are ours. */
+/* batch and prefetch come from the spec, so they are checked; worker and workers are the program's.
+ */
 static err check_options(const struct dataset *d, const struct stream_options *o)
 {
     assert(o->workers >= 1 && o->worker >= 0 && o->worker < o->workers);
@@ -395,7 +398,7 @@ static err check_options(const struct dataset *d, const struct stream_options *o
     return transform_check(&o->transform, d);
 }
 
-/* Labels aside, which prepare_stored sees to. */
+/* Except labels, which prepare_stored handles. */
 static bool is_stored_as_wanted(const struct pipeline *p)
 {
     bool is_so = true;
@@ -425,7 +428,7 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     struct pipeline *p = (struct pipeline *)source;
     TRY(check_options(&p->data, options));
     p->options = *options;
-    p->options.reads = NULL; /* the caller's */
+    p->options.reads = NULL; /* belongs to the caller */
     open_columns(p);
     choose_columns(p, options->reads);
     if (options->is_stored)
@@ -461,7 +464,7 @@ static int ready(struct batch_source *source)
     return count;
 }
 
-/* A share has whole pushes only, so that what is there is there for all of one. */
+/* Followed files become available in whole pushes, so all batches of a push are ready together. */
 static err await(struct batch_source *source, int count, int ms)
 {
     struct pipeline *p = (struct pipeline *)source;
@@ -472,7 +475,7 @@ static err await(struct batch_source *source, int count, int ms)
         p->from.followed ||
         find_position(p, p->reader.ring.first + p->reader.ring.taken, &position);
     if (!p->reader.is_awaited) pthread_cond_signal(&p->reader.freed_more);
-    p->reader.is_awaited = true; /* also where nobody has said which one comes */
+    p->reader.is_awaited = true; /* even if the plan does not cover the next batch */
     const bool is_there = !is_planned ||
                           batch_ring_wait(&p->reader.ring, want(p, count), (uint64_t)ms) ||
                           p->reader.ring.failure;
@@ -530,7 +533,8 @@ static err seek(struct batch_source *source, uint64_t index)
 
 /* ---- a plan ---- */
 
-/* Is a batch still what was read for it? One that is before the plan has been used. */
+/* Whether a batch read from position `was` still is the planned one; one before the plan has been
+ * used already. */
 static bool is_as_planned(const struct pipeline *p, uint64_t index, uint64_t was)
 {
     uint64_t position;
@@ -542,18 +546,18 @@ static bool is_slot_as_planned(const struct pipeline *p, uint64_t index)
     return is_as_planned(p, index, p->reader.positions[batch_ring_place(&p->reader.ring, index)]);
 }
 
-/* What lies ready is as good as ever up to the first one that is another now. */
+/* Keeps ready batches up to the first that has been reassigned. */
 static bool plan_thread(struct pipeline *p, const struct reading_plan *plan)
 {
     struct batch_ring *ring = &p->reader.ring;
     pthread_mutex_lock(&ring->lock);
     p->plan = *plan;
-    ring->is_at_end = false; /* unless what comes next is beyond it, too */
+    ring->is_at_end = false; /* the plan may bring batches before the end */
     uint64_t n = ring->freed;
     while (n < ring->made && is_slot_as_planned(p, ring->first + n)) n++;
     const bool reads = !p->reader.waits && batch_ring_has_room(ring);
     if (n < ring->made || (reads && !is_slot_as_planned(p, ring->first + n)))
-        p->reader.is_moved = true; /* and so is what is being read */
+        p->reader.is_moved = true; /* the batch being read has been reassigned, too */
     const bool is_void = batch_ring_cut(ring, n);
     pthread_cond_signal(&p->reader.freed_more);
     pthread_mutex_unlock(&p->reader.ring.lock);
@@ -627,7 +631,7 @@ err batch_source_of(struct dataset *d, struct rows_from from, struct batch_sourc
 
 uint64_t batch_source_digest(const struct batch_source *source)
 {
-    if (source->calls->begin != begin) return 0; /* it is read elsewhere */
+    if (source->calls->begin != begin) return 0; /* another kind of source */
     const struct pipeline *p = (const struct pipeline *)source;
     if (p->from.followed) return 0;
     if (p->from.stream) return stream_digest(p->from.stream);

@@ -8,7 +8,7 @@
 
 enum { BLOCK_HUGE_BYTES_MIN = 4 << 20, BLOCK_GROW_BYTES_MIN = 1 << 20 };
 
-/* errno is that of the failed call. */
+/* Call right after the failed call: uses errno. */
 static err no_memory(uint64_t bytes)
 {
     return fail(ERR_MEMORY, "no memory for %llu bytes of examples: %s", (unsigned long long)bytes,
@@ -28,7 +28,7 @@ err block_new(uint64_t bytes, struct block *ret)
     return OK;
 }
 
-/* The kernel moves pages, not bytes, so growing copies nothing. */
+/* mremap moves pages, so growing copies no bytes. */
 err block_grow(struct block *b, uint64_t bytes)
 {
     if (bytes <= b->bytes) return OK;
@@ -70,7 +70,7 @@ static void close_dataset(struct dataset *d)
     free_kept(d->owned);
 }
 
-/* The format's struct lives on its stack; what close() needs later is kept on the heap. */
+/* The caller's struct is on its stack, so what close() needs later is copied to the heap. */
 err storage_give(struct storage *s, struct dataset *d)
 {
     struct storage *kept = calloc(1, sizeof *kept);

@@ -28,7 +28,7 @@ static size_t count_lines(const char *text, size_t bytes)
     return count;
 }
 
-/* Behind the byte order mark */
+/* Skips a byte order mark */
 static struct word_file of_text(const char *text, size_t bytes)
 {
     const size_t mark = bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

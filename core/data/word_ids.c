@@ -12,7 +12,7 @@ struct word_id {
     int64_t id;
 };
 
-/* Where the word is, or would be */
+/* The place of the word, or the free one for it */
 static struct word_id *place_of(const struct word_ids *words, const char *text, size_t length)
 {
     return word_place(words->places, words->size, sizeof *words->places,

@@ -24,7 +24,7 @@ static bool is_alike(const struct column *x, const struct column *y)
     return !strcmp(x->name, y->name) && x->dtype == y->dtype && shape_equal(&x->shape, &y->shape);
 }
 
-/* As the first one, and as it was when it was taken. */
+/* Checks that columns match the first file, and rows are as many as when it was taken. */
 static err check_file(const struct opening *opening, const struct arrived *file,
                       const struct dataset *rows)
 {
@@ -108,7 +108,7 @@ static bool has_come(const struct opener *a, int number)
     return a->wanted == number && (a->result || a->opened.number == number);
 }
 
-/* Without a thread it is opened when it is needed. */
+/* If the thread cannot be started, the file is opened when it is needed. */
 void ahead_want(struct opener *a, int number)
 {
     if (a->is_running && !atomic_load(&a->is_done)) return;

@@ -25,7 +25,7 @@ static int compare_name(const struct arrivals *a, int place, const char *name)
     return strcmp(a->at[a->by_name[place]].name, name);
 }
 
-/* Where in by_name it is, or would be. */
+/* Index in by_name of the name, or where it would be inserted. */
 static int place_of(const struct arrivals *a, const char *name)
 {
     int from = 0, to = a->count;
@@ -100,7 +100,7 @@ static err read_line(struct arrivals *a, char *line)
     return add(a, &line[at], bytes, rows);
 }
 
-/* What a writer that was killed left of a line is none. */
+/* Ignores an incomplete last line, left by a writer that was killed. */
 static err read_lines(struct arrivals *a, FILE *list)
 {
     char line[LINE_BYTES_MAX];
@@ -114,7 +114,7 @@ static err read_lines(struct arrivals *a, FILE *list)
     return ferror(list) ? fail(ERR_PEER, "%s: %s", a->list, strerror(errno)) : OK;
 }
 
-/* ERR_PEER, here and below: the disk of the list does not let it be read or written now. */
+/* ERR_PEER, here and below: the list cannot be read or written now. */
 static err read_list(struct arrivals *a)
 {
     FILE *list = own_read(a->list);
@@ -126,10 +126,10 @@ static err read_list(struct arrivals *a)
     return e;
 }
 
-/* In one piece, behind what is whole. */
+/* Appends a line after the last complete one. */
 static err write_line(const struct arrivals *a, int list, const char *line, size_t length)
 {
-    errno = ENOSPC; /* a part was written */
+    errno = ENOSPC; /* for a partial write */
     const bool is_written = ftruncate(list, (off_t)a->bytes) == 0 &&
                             pwrite(list, line, length, (off_t)a->bytes) == (ssize_t)length &&
                             fdatasync(list) == 0;
@@ -154,7 +154,7 @@ static err write_file(struct arrivals *a, int list, const char *name, uint64_t b
     return read_list(a);
 }
 
-/* ---- what is in the folder ---- */
+/* ---- files in the folder ---- */
 
 static const char *path_of(const struct arrivals *a, const char *name, char *to, size_t max)
 {
@@ -169,7 +169,7 @@ static err whole_path(const struct arrivals *a, const char *name, char **ret)
     return *ret ? OK : fail(ERR_MEMORY, "no memory for names of files");
 }
 
-/* Names that people, and programs that copy files, give to what is not whole. */
+/* False for names that programs give to incomplete files. */
 static bool may_be_taken(const char *name)
 {
     const size_t length = strlen(name);
@@ -181,12 +181,12 @@ static bool may_be_taken(const char *name)
 struct looking {
     const struct arrivals *arrivals;
     bool is_for_example;
-    bool is_end; /* the marker is there: what is empty stays so */
-    char *first; /* PATH_BYTES_MAX; "" : none yet */
+    bool is_end; /* the end marker exists: empty files will stay empty */
+    char *first; /* [PATH_BYTES_MAX]; "": none yet */
 };
 
-/* A file of no bytes holds up the names behind it only as long as one that is being written: it is
- * taken when it has some. */
+/* Whether to pass over an empty file: later names wait for it only as long as for a file being
+ * written; it is taken once it has bytes. */
 static err is_void(const struct looking *l, const char *path, bool *ret)
 {
     struct file_state state;
@@ -241,7 +241,7 @@ static bool is_same_state(const struct file_state *x, const struct file_state *y
            x->identity == y->identity;
 }
 
-/* By the clock of its file system, or, where that is another one, as it was watched here. */
+/* Unchanged for settle_secs by its times of change, or, in case clocks differ, as observed here. */
 static bool is_settled(struct arrivals *a, const char *name, const struct file_state *state)
 {
     const double settle_s = a->source->settle_secs;
@@ -257,7 +257,7 @@ static bool is_settled(struct arrivals *a, const char *name, const struct file_s
            (double)(clock_ms() - a->since_ms) >= settle_s * MS_IN_S;
 }
 
-/* The first that is not taken: whether it is whole. Later names wait for it. */
+/* Finds the first file not yet taken, and whether it is complete. Later names wait for it. */
 static err find_whole(struct arrivals *a, bool is_for_example, char name[PATH_BYTES_MAX],
                       struct file_state *state, bool *ret_is_whole)
 {
@@ -275,7 +275,7 @@ static err find_whole(struct arrivals *a, bool is_for_example, char name[PATH_BY
 
 /* ---- taking ---- */
 
-/* Files come and go: no index of one is kept. */
+/* No index is saved, as files come and go. */
 err arrivals_rows(const struct arrivals *a, const char *name, struct arrived_rows *ret)
 {
     char path[PATH_BYTES_MAX];
@@ -321,7 +321,7 @@ static err count_rows(const struct arrivals *a, const char *name, int64_t *ret)
     return OK;
 }
 
-/* The marker is looked for first: a file that comes behind it is not of this stream. */
+/* Looks for the end marker first: a file that arrives after it is not part of the stream. */
 static err take_next(struct arrivals *a, int list)
 {
     char name[PATH_BYTES_MAX];
@@ -337,7 +337,7 @@ static err take_next(struct arrivals *a, int list)
     return write_file(a, list, name, state.bytes, rows);
 }
 
-/* Others may have added some meanwhile; then there is enough to do. */
+/* If others have added files meanwhile, these suffice for now. */
 static err take_locked(struct arrivals *a, int list)
 {
     const int before = a->count;
@@ -352,7 +352,7 @@ static err look(struct arrivals *a)
     TRY(read_list(a));
     if (a->count > before) return OK;
     const int list = own_open_or_make(a->list);
-    if (list < 0 && errno == ENOENT) return OK; /* the folder is not there yet */
+    if (list < 0 && errno == ENOENT) return OK; /* the folder does not exist yet */
     if (list < 0) return fail(ERR_PEER, "%s: %s", a->list, strerror(errno));
     const bool is_locked = flock(list, LOCK_EX | LOCK_NB) == 0;
     err e = OK;
@@ -364,7 +364,7 @@ static err look(struct arrivals *a)
     return e;
 }
 
-/* What has come waits for a disk as a checkpoint does. */
+/* Errors of the list's disk are retried, as with checkpoints. */
 err arrivals_look(struct arrivals *a)
 {
     const err e = look(a);
@@ -388,7 +388,7 @@ int arrivals_find(const struct arrivals *a, int64_t row)
 
 /* ---- open and begin ---- */
 
-/* A life begins with a list that it can read. */
+/* At the start an unreadable list is an error. */
 static err read_at_start(struct arrivals *a)
 {
     const err e = read_list(a);
@@ -451,7 +451,7 @@ err arrivals_begin(struct arrivals *a, const struct arrivals_share *share)
                 (long long)share->batch, share->per_push);
 }
 
-/* One that was taken and is still there, the newest first; or one that waits. */
+/* The newest taken file that still exists; or else the next one to be taken. */
 err arrivals_example(struct arrivals *a, const char **ret_name)
 {
     char *path;

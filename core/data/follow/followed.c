@@ -21,9 +21,10 @@ struct followed {
     struct opening opening;
     struct opened opened;
     struct opener ahead;
-    uint64_t since_ms, noted_ms; /* it waits; 0: it does not */
-    bool has_ended;              /* and it is said */
-    struct stream_size example;  /* of the file that it is described by */
+    uint64_t since_ms, noted_ms; /* since when it waits, and when it last logged that; 0: not
+                                    waiting */
+    bool has_ended;              /* and that was logged */
+    struct stream_size example;  /* of the example file */
 
     pthread_mutex_t lock; /* guards what follows */
     struct reading_plan plan;
@@ -59,7 +60,7 @@ static void tell_end(struct followed *f)
              a->rows == 1 ? "" : "s");
 }
 
-/* A push of every worker */
+/* Rows of one push of every worker */
 static int64_t rows_of_turn(const struct followed *f)
 {
     return f->options.batch * (int64_t)stream_per_round(&f->options);
@@ -72,7 +73,7 @@ err followed_look(struct followed *f, uint64_t position, bool *ret_is_there)
     const uint64_t end = position - position % turn + turn;
     const int before = a->count;
     int known = -1;
-    while (known < a->count && (uint64_t)a->rows < end) { /* ends: nothing is new */
+    while (known < a->count && (uint64_t)a->rows < end) { /* ends when a look finds nothing */
         known = a->count;
         TRY(arrivals_look(a));
     }
@@ -102,7 +103,7 @@ void followed_place(const struct followed *f, uint64_t position, struct source_p
 
 /* ---- rows ---- */
 
-/* One behind the other: the one before is not wanted any more. */
+/* Files are used in order, so the previous one is closed. */
 static err open_file(struct followed *f, int file)
 {
     err e;
@@ -111,7 +112,7 @@ static err open_file(struct followed *f, int file)
     return opened_read(&f->opened, &f->arrivals, file, &f->opening);
 }
 
-/* Or the one that will come next */
+/* The next file that has rows, or the index of the next one to be taken */
 static int next_with_rows(const struct arrivals *a, int file)
 {
     do file++;
@@ -119,7 +120,7 @@ static int next_with_rows(const struct arrivals *a, int file)
     return file;
 }
 
-/* Of a file that is in memory there is nothing to plan. */
+/* Only streams need the plan; files in memory do not. */
 static void plan_stream(struct followed *f, struct row_stream *stream)
 {
     pthread_mutex_lock(&f->lock);
@@ -167,11 +168,11 @@ err followed_rows(struct followed *f, uint64_t position, int64_t max, int64_t *r
 
 /* ---- open and begin ---- */
 
-/* The rows of a file that has some */
+/* Waits for a file with rows, and opens it */
 static err await_example(struct followed *f, struct arrived_rows *ret)
 {
     const char *name;
-    for (;;) { /* ends: a file, the limit, or a signal ends the process */
+    for (;;) { /* ends with a file, the time limit, or a signal */
         TRY(arrivals_example(&f->arrivals, &name));
         if (name) TRY(arrivals_rows(&f->arrivals, name, ret));
         if (name && ret->all.rows > 0) return OK;

@@ -24,7 +24,7 @@ void order_close(struct order *o)
 
 /* ---- shares ---- */
 
-/* How many positions before this one are a worker's. */
+/* How many of the positions before this one belong to the worker. */
 static uint64_t own_before(const struct order *o, int worker, uint64_t position)
 {
     const uint64_t batch = (uint64_t)o->batch, workers = (uint64_t)o->workers;
@@ -55,13 +55,13 @@ static uint64_t buffer_key(const struct order *o, struct buffer_number n)
     return random_u64(of_worker, (uint64_t)n.buffer);
 }
 
-/* Rows of the first buffer of an epoch that are the last ones of the epoch before. */
+/* How many rows of an epoch's first buffer belong to the epoch before. */
 static int64_t rows_before(const struct order *o, uint64_t epoch)
 {
     return o->is_even ? (int64_t)(begin_of(o, epoch) % (uint64_t)o->buffer_rows) : 0;
 }
 
-/* Of the worker's stretch of the epoch, the first row of a buffer. */
+/* Index in the worker's stretch of the buffer's first row. */
 static int64_t begin_of_buffer(const struct order *o, struct buffer_number n)
 {
     return n.buffer ? n.buffer * o->buffer_rows - rows_before(o, n.epoch) : 0;
@@ -99,7 +99,7 @@ struct buffer_number order_buffer(const struct order *o, uint64_t position, int6
     return n;
 }
 
-/* A worker may have no row of a small epoch: its next one is then the next. */
+/* A worker may have no rows in a small epoch: then continues with the next epoch. */
 bool order_next(const struct order *o, struct buffer_number n, struct buffer_number *ret)
 {
     n.buffer++;
@@ -111,7 +111,7 @@ bool order_next(const struct order *o, struct buffer_number n, struct buffer_num
     return true;
 }
 
-/* ---- what a buffer is made of ---- */
+/* ---- the passages of a buffer ---- */
 
 static void arrange(struct order *o, uint64_t epoch)
 {
@@ -125,7 +125,7 @@ static void arrange(struct order *o, uint64_t epoch)
     o->epoch = epoch;
 }
 
-/* The turn whose unit has this row of the epoch's. */
+/* Index in o->turns of the unit with this row of the epoch. */
 static int64_t turn_of(const struct order *o, int64_t row)
 {
     int64_t from = 0, to = o->count;

@@ -30,7 +30,7 @@ static void new_rows(const struct columns *columns, int64_t rows, struct arena *
 
 /* ---- indexes ---- */
 
-/* The same for every task that reads this file in this way. */
+/* Equal in all tasks that read this file with the same settings. */
 static uint64_t index_key(const struct row_files *f, const struct row_reader *reader)
 {
     const char *format = f->source->format.kind->object->name;
@@ -42,7 +42,7 @@ static uint64_t index_key(const struct row_files *f, const struct row_reader *re
     return key;
 }
 
-/* Which rows are broken depends on what is made of them: such an index is never kept. */
+/* Which rows are broken depends on the columns: such an index is never saved. */
 static err leave_out(struct row_files *f, struct indexed_file *file, struct row_reader *reader)
 {
     void *to[COLUMNS_MAX];
@@ -78,7 +78,7 @@ static err name_files(struct row_files *f, const struct row_reader *first, int n
     return format_context_tell(&f->context, made, count);
 }
 
-/* Until another file says what columns there are this is the name of all. */
+/* Sets the name of the source until a file with good rows sets it. */
 static err pass_broken(struct row_files *f, struct row_reader *reader)
 {
     f->name = arena_string(&f->arena, reader->name);
@@ -104,7 +104,7 @@ static err index_file(struct row_files *f, int number)
     return e;
 }
 
-/* What is behind the rows that are taken is of no interest. */
+/* Whether these rows are all that skip and take need. */
 static bool has_enough(const struct row_files *f, int64_t rows)
 {
     const struct source_spec *s = f->source;
@@ -179,9 +179,9 @@ static void make_units(struct row_files *f)
     }
 }
 
-/* ---- what some row must have ---- */
+/* ---- values that some row must have ---- */
 
-/* Rows of one unit, until each column has seen what it awaits. */
+/* Reads rows of one unit until no column awaits anything. */
 static err look_in_unit(struct row_cursor *c, const struct unit *unit, void *const *to,
                         int64_t *rows)
 {
@@ -195,8 +195,8 @@ static err look_in_unit(struct row_cursor *c, const struct unit *unit, void *con
     return OK;
 }
 
-/* As rows in memory are looked at. The first row tells it, most often: all of them are read only
- * where none has what is wanted. */
+/* The same check as for rows in memory. Mostly the first row suffices: all rows are read only if
+ * none has what is awaited. */
 static err look_for_awaited(struct row_files *f, struct row_cursor *c)
 {
     struct arena arena = {0};
@@ -212,7 +212,7 @@ static err look_for_awaited(struct row_files *f, struct row_cursor *c)
 static err check_awaited(struct row_files *f)
 {
     struct row_cursor cursor = {.files = f};
-    struct columns *const kept = f->columns; /* who may have counted rows already */
+    struct columns *const kept = f->columns; /* may have counted rows already */
     if (f->context.without_labels || f->context.has_other_parts) return OK;
     if (!columns_await(kept)) return OK;
     f->columns = NULL;
@@ -232,9 +232,9 @@ err row_files_open(struct row_files *f, const struct source_spec *source,
     TRY(bad_rows_begin(source->bad_rows, &f->bad_rows));
     f->context.bad_rows = &f->bad_rows;
     TRY(parts_find(source, &f->context, &f->parts));
-    f->context.only_file = NULL; /* found, and the caller's */
+    f->context.only_file = NULL; /* already used, and owned by the caller */
     TRY(index_files(f, &rows));
-    f->context.bad_rows = NULL; /* they are counted */
+    f->context.bad_rows = NULL; /* already counted */
     if (rows == 0) return OK;
     TRY(source_narrow(source, f->name, rows, &f->rows));
     make_units(f);
@@ -286,14 +286,14 @@ static const struct row_index *index_of(const struct row_cursor *c)
     return &c->files->files[c->file].index;
 }
 
-/* Whatever went wrong, a file that has changed is the reason. */
+/* If the file has changed, that is reported as the reason of any error. */
 static err find_reason(const struct row_cursor *c, err e)
 {
     const err change = c->reader ? row_index_check(index_of(c), c->reader) : OK;
     return change ? change : e;
 }
 
-/* One row that is not broken; where some may be left out, they have been counted. */
+/* Reads one row; skips broken ones if they may be left out, which have been counted before. */
 static err read_row(struct row_cursor *c, void *const *to, int64_t at)
 {
     struct row row;
@@ -312,7 +312,7 @@ static err read_row(struct row_cursor *c, void *const *to, int64_t at)
     return e;
 }
 
-/* Broken rows that stand between are seen only by who makes them all. */
+/* If broken rows may be left out, rows must be made to notice which are broken. */
 static err pass_row(struct row_cursor *c, void *const *to, int64_t at)
 {
     struct row_place place;
@@ -328,7 +328,7 @@ static err open_file(struct row_cursor *c, int file)
     if (c->reader && c->file == file) return OK;
     close_reader(c);
     c->file = file;
-    c->row = INT64_MAX; /* nowhere yet */
+    c->row = INT64_MAX; /* no position yet */
     TRY(open_reader(c->files, file, &c->reader));
     if (!c->reader)
         return fail(ERR_INPUT, "%s: a file changed while it is read: has no row any more",
@@ -336,8 +336,8 @@ static err open_file(struct row_cursor *c, int file)
     return row_index_check(index_of(c), c->reader);
 }
 
-/* To the block of the row, unless the cursor stands before the row already and in it, or in a file
- * that can only be read on. */
+/* Seeks to the row's block, unless the cursor is in that block before the row, or anywhere before
+ * it in a packed file. */
 static err go_to_block(struct row_cursor *c, int64_t row)
 {
     const struct row_index *x = index_of(c);
@@ -349,7 +349,7 @@ static err go_to_block(struct row_cursor *c, int64_t row)
     return OK;
 }
 
-/* What is read ahead ends with the passage's last block. */
+/* Reading ahead ends with the passage's last block. */
 static void set_end(struct row_cursor *c, int64_t last)
 {
     const struct row_index *x = index_of(c);

@@ -117,7 +117,7 @@ err row_index_leave_out(struct row_index *x, struct row_reader *reader, struct c
     return OK;
 }
 
-/* Of several that begin with the same row, the last: the others have none. */
+/* If several blocks begin with the same row, the last one: the others are empty. */
 int64_t row_index_block(const struct row_index *x, int64_t row)
 {
     int64_t from = 0, to = x->count;
@@ -131,7 +131,7 @@ int64_t row_index_block(const struct row_index *x, int64_t row)
     return from;
 }
 
-/* ---- in a file: a head, the blocks, and a checksum of both; this machine's byte order ---- */
+/* ---- saved: a head, the blocks, and a checksum of both; in this machine's byte order ---- */
 
 struct index_head {
     char magic[8];
@@ -165,7 +165,7 @@ static bool name_file(const char *folder, uint64_t key, char *ret)
     return length < PATH_TEXT_MAX;
 }
 
-/* Each behind the one before */
+/* Whether blocks are in ascending order */
 static bool is_in_order(const struct row_index *x)
 {
     bool is_so = x->blocks[0].first == 0;
@@ -194,7 +194,7 @@ static bool read_blocks(FILE *file, const struct index_head *head, struct row_in
     return false;
 }
 
-/* The size is right before memory is asked for. */
+/* Checks the file's size before allocating memory. */
 static bool read_file(FILE *file, struct index_head *head, struct row_index *ret)
 {
     struct stat status;
@@ -225,7 +225,7 @@ bool row_index_load(const char *folder, uint64_t key, const struct row_reader *r
     return false;
 }
 
-/* Whole or not at all, also where several tasks write it at once. */
+/* Atomic, also if several tasks write it at once. */
 void row_index_save(const char *folder, uint64_t key, const struct row_index *x)
 {
     char path[PATH_TEXT_MAX];

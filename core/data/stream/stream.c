@@ -17,27 +17,29 @@ enum {
     BUFFERS = 2,
     BUFFER_ROWS_DEFAULT = 1 << 17,
     READERS_DEFAULT = 2,
-    READERS_OF_URLS = 16, /* blocks that are under way at once: 4 MB within what an answer takes */
-    IN_ORDER_ROWS_MAX = 1 << 14, /* of a buffer that is not shuffled: more is of no use */
-    READER_BYTES = 3 << 19,      /* for a person: of what a reader has open */
-    PARTS = 16, /* of an epoch whose batches are handed out, so that there are some for everybody */
+    READERS_OF_URLS = 16,        /* blocks in flight at once: 4 MB per round trip */
+    IN_ORDER_ROWS_MAX = 1 << 14, /* of a buffer without shuffling: more would not help */
+    READER_BYTES = 3 << 19,      /* for messages: of a reader's open file */
+    PARTS = 16, /* buffers per epoch, at least, if batches are handed out, so that every worker
+                   gets some */
     PART_ROWS_MIN = 1 << 12,
     STRETCH_BATCHES_MIN = 4,
-    STRETCH_BUFFERS = 8, /* of rows that are not shuffled: their buffers are small */
+    STRETCH_BUFFERS = 8, /* without shuffling, as buffers are small then */
     USE_TEXT_MAX = 2048,
 };
 
-/* Once its passages are read, rows of a buffer. */
+/* Memory of one buffer; complete once all its passages are read. */
 struct shuffle_buffer {
     struct buffer_number number;
-    bool is_wanted; /* else it is free */
+    bool is_wanted; /* false: free */
     struct passage *passages;
-    int64_t passage_count, taken, done; /* passages that readers took and have read */
+    int64_t passage_count, taken, done; /* taken, done: passages that readers have begun and
+                                           finished */
     bool *is_taken;                     /* [passage_count] */
     struct block blocks[COLUMNS_MAX];
     void *to[COLUMNS_MAX];
     struct column columns[COLUMNS_MAX];
-    struct dataset rows; /* all of its memory */
+    struct dataset rows; /* the buffer's memory as a dataset */
 };
 
 struct reader {
@@ -62,11 +64,11 @@ struct row_stream {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t work, done;
     struct order order;
-    struct reading_plan plan; /* of batches that are handed out */
+    struct reading_plan plan; /* if batches are handed out */
     bool is_handed_out;
     struct shuffle_buffer memory[BUFFERS];
     struct shuffle_buffer *now,
-        *next; /* of these: rows are asked of the one, and then of the other */
+        *next; /* in `memory`: the buffer that rows come from, and the one after it */
     _Atomic bool is_stopping;
     err failure;
     char failed[ERROR_TEXT_MAX];
@@ -91,8 +93,7 @@ static bool has_packed(const struct row_stream *s)
 
 /* ---- readers ---- */
 
-/* A file that can only be read on is always the same reader's: it stands where the next passage
- * begins.
+/* A packed file is always read by the same reader, whose position is then before the next passage.
  */
 static bool may_take(const struct reader *r, const struct passage *passage)
 {
@@ -101,7 +102,8 @@ static bool may_take(const struct reader *r, const struct passage *passage)
     return is_free || passage->file % s->reader_count == r->number;
 }
 
-/* The first, but one of the file that the reader has open comes before: opening takes time. */
+/* Takes the first passage, but prefers the file that the reader has open, since opening takes time.
+ */
 static const struct passage *take_of(const struct reader *r, struct shuffle_buffer *buffer)
 {
     int64_t found = -1;
@@ -119,7 +121,7 @@ static const struct passage *take_of(const struct reader *r, struct shuffle_buff
     return &buffer->passages[found];
 }
 
-/* Waits for something to read. NULL: the stream ends. */
+/* Waits for a passage to read. NULL: the stream is being closed, or has failed. */
 static const struct passage *take_passage(struct reader *r, struct shuffle_buffer **ret)
 {
     struct row_stream *s = r->stream;
@@ -136,7 +138,7 @@ static const struct passage *take_passage(struct reader *r, struct shuffle_buffe
     return passage;
 }
 
-/* Rows of one passage as a dataset, for messages of where they are. */
+/* Checks the rows of one passage, as a dataset, so that messages name the file and row. */
 static err check_rows(const struct row_stream *s, const struct shuffle_buffer *buffer,
                       const struct passage *passage, const char *name)
 {
@@ -184,7 +186,7 @@ static void *read_passages(void *context)
     return NULL;
 }
 
-/* ---- buffers; who calls these holds the lock ---- */
+/* ---- buffers; callers hold the lock ---- */
 
 static bool is_buffer(const struct shuffle_buffer *buffer, struct buffer_number n)
 {
@@ -192,7 +194,7 @@ static bool is_buffer(const struct shuffle_buffer *buffer, struct buffer_number 
            buffer->number.buffer == n.buffer;
 }
 
-/* Nobody writes to it any more. */
+/* Waits until no reader writes to the buffer. */
 static void give_up(struct row_stream *s, struct shuffle_buffer *buffer)
 {
     buffer->is_wanted = false;
@@ -213,8 +215,8 @@ static err fill_with(struct row_stream *s, struct shuffle_buffer *buffer, struct
     return OK;
 }
 
-/* Of positions that will be read: the first that is in another buffer. A stream that ends may have
- * others before it and behind it. */
+/* Finds the first position in [from, end) that is in another buffer than n; positions outside the
+ * stream of an is_once file are ignored. */
 static bool leaves_buffer(const struct row_stream *s, uint64_t from, uint64_t end,
                           struct buffer_number n, struct buffer_number *ret)
 {
@@ -230,8 +232,7 @@ static bool leaves_buffer(const struct row_stream *s, uint64_t from, uint64_t en
     return false;
 }
 
-/* The one that is wanted behind this one, of which this position is: where there is a plan it says
- * so. */
+/* The buffer wanted after n, which has this position: by the plan, if there is one. */
 static bool find_next(const struct row_stream *s, uint64_t position, struct buffer_number n,
                       struct buffer_number *ret)
 {
@@ -250,7 +251,7 @@ static bool find_next(const struct row_stream *s, uint64_t position, struct buff
     return false;
 }
 
-/* In the order in which they are wanted: the buffer of the position, and the one behind it. */
+/* Has readers fill the buffer of the position first, then the one after it. */
 static err want(struct row_stream *s, struct buffer_number n, uint64_t position)
 {
     struct buffer_number behind;
@@ -275,7 +276,7 @@ static err wait_for(struct row_stream *s, const struct shuffle_buffer *buffer)
     return s->is_stopping ? fail(ERR_STOPPED, "%s: closed", s->files.name) : OK;
 }
 
-/* ---- what batches are made of ---- */
+/* ---- rows for batches ---- */
 
 err stream_rows(struct row_stream *s, uint64_t position, int64_t max, int64_t *rows,
                 int64_t *ret_count, const struct dataset **ret_from)
@@ -301,7 +302,7 @@ void stream_plan(struct row_stream *s, const struct reading_plan *plan)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Two buffers at most fill the memory that there is. */
+/* At most so many rows that all buffers fit into memory_mb. */
 static int64_t choose_buffer_rows(const struct stream_size *size, const struct stream_options *o)
 {
     const struct source_spec *source = size->source;
@@ -321,8 +322,8 @@ void stream_measure(const struct row_stream *s, struct stream_size *ret)
     *ret = (struct stream_size){s->files.source, s->files.rows, s->row_bytes, has_packed(s)};
 }
 
-/* A buffer, which is read as a whole; of files that can only be read on a part of the epoch, as
- * whoever reads a buffer of one reads what lies before. */
+/* One buffer, which is read as a whole; for packed files a large part of the epoch, since to reach
+ * a buffer everything before it must be unpacked. */
 int64_t stream_stretch(const struct stream_size *size, const struct stream_options *o, int workers)
 {
     const int64_t buffer = choose_buffer_rows(size, o);
@@ -372,7 +373,7 @@ static err open_buffer(struct row_stream *s, struct shuffle_buffer *buffer)
     return OK;
 }
 
-/* "9 columns; ", or what the files say. Returns its length. */
+/* "9 columns; ", or `use` of the files. Returns the length. */
 static int say_columns(struct row_stream *s)
 {
     const char *use = s->files.use;
@@ -521,7 +522,8 @@ const struct left_out *stream_left_out(const struct row_stream *s)
 uint64_t stream_digest(const struct row_stream *s)
 {
     uint64_t digest = (uint64_t)s->files.rows;
-    const int64_t buffer_rows = s->buffer_rows; /* all have one order, which follows from them */
+    const int64_t buffer_rows = s->buffer_rows; /* if batches are handed out, the order depends
+                                                   on it */
     if (s->is_handed_out && s->order.shuffle)
         digest = fingerprint_join(digest, fingerprint(&buffer_rows, sizeof buffer_rows));
     for (int64_t i = 0; i < s->files.unit_count; i++) {

@@ -84,10 +84,10 @@ err picture_decode(const uint8_t *bytes, size_t count, struct picture *ret)
 
 /* ---- sizes ---- */
 
-/* Of one direction: which place of the picture has the middle of pixel i: begin + step * i */
+/* In one direction: the center of output pixel i is at begin + step * i of the picture */
 struct sampling {
     double step, begin;
-    int64_t end; /* of the picture's pixels */
+    int64_t end; /* how many pixels the picture has */
 };
 
 static struct sampling sampling_of(int64_t from, int64_t to, double step)
@@ -95,7 +95,7 @@ static struct sampling sampling_of(int64_t from, int64_t to, double step)
     return (struct sampling){step, ((double)from - (double)to * step + step - 1) / 2, from};
 }
 
-/* The two pixels around it, and how much the second one counts */
+/* The two neighbouring pixels, and the weight of the second */
 struct between {
     int64_t first, second;
     float share;

@@ -17,9 +17,9 @@ struct jpeg_reading {
     struct jpeg_progress_mgr progress;
     jmp_buf out;
     char why[JMSG_LENGTH_MAX];
-    uint8_t *inks; /* a row of cyan, magenta, yellow, black; NULL: there are none */
+    uint8_t *inks; /* a row of cyan, magenta, yellow, black; NULL: not CMYK */
     const struct picture *picture;
-    int scans; /* that have begun */
+    int scans; /* begun so far */
 };
 
 static _Noreturn void leave(j_common_ptr jpeg)
@@ -29,7 +29,7 @@ static _Noreturn void leave(j_common_ptr jpeg)
     longjmp(r->out, 1);
 }
 
-/* Of warnings those count behind which pixels are made up. */
+/* Treats as errors the warnings after which pixels are invented. */
 static void hear(j_common_ptr jpeg, int level)
 {
     const int code = jpeg->err->msg_code;
@@ -53,7 +53,7 @@ static void look_at_progress(j_common_ptr jpeg)
     longjmp(r->out, 1);
 }
 
-/* What Adobe writes is inverted. */
+/* CMYK values written by Adobe are inverted. */
 static void mix_inks(const uint8_t *inks, int64_t x, int is_inverted, uint8_t *to)
 {
     for (int64_t i = 0; i < x; i++, inks += INKS)
@@ -95,7 +95,7 @@ static err read_pixels(struct jpeg_reading *r, struct picture *p)
     return OK;
 }
 
-/* From here the library may jump out: what it changes lies in r and p. */
+/* The library may longjmp to here: variables that change are in r and p. */
 static err read_all(struct jpeg_reading *r, const uint8_t *bytes, size_t count, struct picture *p)
 {
     if (setjmp(r->out)) return fail(ERR_INPUT, "%s", r->why);

@@ -1,4 +1,4 @@
-/* jpeg_none.c - where the program is built without libjpeg: see image.h. */
+/* jpeg_none.c - if the program is built without libjpeg: see image.h. */
 #include "core/data/images/image.h"
 
 static const char *version(void)

@@ -8,10 +8,10 @@
 
 #include "core/data/images/image.h"
 
-/* Texts beside the pixels may unpack to a thousand times as much: none is read, which libpng calls
- * 1. */
+/* Text chunks may unpack to a thousand times their size, so none is read: libpng's limit 1 means
+ * none. */
 enum { CHUNK_BYTES_MAX = 1 << 20, CHUNKS_KEPT = 1, WHY_BYTES = 128 };
-/* Of a grey pixel, as JPEG has it; what is left is blue's. */
+/* Weights of grey, as in JPEG; blue has the rest. */
 static const double RED = 0.299, GREEN = 0.587;
 
 struct png_reading {
@@ -45,7 +45,7 @@ static void take(png_structp png, png_bytep to, size_t count)
     r->left -= count;
 }
 
-/* Without transparency, 8 bits of each channel */
+/* Requests 8 bits per channel without transparency */
 static void ask_for_channels(struct png_reading *r, int64_t channels)
 {
     const int color = png_get_color_type(r->png, r->info);
@@ -76,7 +76,7 @@ static err read_head(struct png_reading *r, struct picture *p)
     return OK;
 }
 
-/* From here the library may jump out: what it changes lies in r and p. */
+/* The library may longjmp to here: variables that change are in r and p. */
 static err read_all(struct png_reading *r, struct picture *p)
 {
     if (setjmp(png_jmpbuf(r->png))) return fail(ERR_INPUT, "%s", r->why);

@@ -1,4 +1,4 @@
-/* png_none.c - where the program is built without libpng: see image.h. */
+/* png_none.c - if the program is built without libpng: see image.h. */
 #include "core/data/images/image.h"
 
 static const char *version(void)

@@ -6,7 +6,7 @@
 
 enum {
     DEFLATE_RATIO_MAX = 1032, /* at most 258 bytes in 2 bits */
-    /* what zlib adds to the size of its window for the form */
+    /* added to zlib's window bits to select the form */
     GZIP_FORM = 16,
     ZLIB_FORM = 0,
     TURN_BYTES_MAX = 1 << 30,

@@ -1,8 +1,8 @@
 /* packing.c - see packing.h. */
 #include "core/data/packing/packing.h"
 
-/* A zstd file may begin with a frame that is passed over: sixteen magic numbers, as those that pack
- * by several threads write. */
+/* A zstd file may also begin with a skippable frame, which has one of sixteen magic numbers;
+ * multi-threaded packers write those. */
 static bool is_zstd(const uint8_t *head)
 {
     const bool is_frame = head[0] == 0x28 && head[1] == 0xb5 && head[2] == 0x2f && head[3] == 0xfd;

@@ -11,17 +11,17 @@
 enum { PACKED_BUFFER_BYTES = 64 << 10, BLOCKS = 4, BLOCK_BYTES = UNPACKED_AHEAD_BYTES / BLOCKS };
 
 struct block_of_bytes {
-    size_t bytes; /* less than BLOCK_BYTES: nothing is behind it, or an error */
+    size_t bytes; /* fewer than BLOCK_BYTES: it is the last, or an error follows */
     uint8_t *at;
 };
 
-/* Whoever unpacks has what is above `lock`: the thread while there is one. */
+/* What is above `lock` belongs to the thread, or without one to the reader. */
 struct unpacker {
     const struct packing *packing;
     struct unpacking *unpacking;
     struct packed_bytes packed;
-    bool is_at_end;                        /* of the last packed member */
-    uint64_t packed_count, unpacked_count; /* bytes that were taken and made */
+    bool is_at_end;                        /* at the end of the last packed member */
+    uint64_t packed_count, unpacked_count; /* bytes consumed and made */
     uint8_t buffer[PACKED_BUFFER_BYTES];
 
     pthread_mutex_t lock; /* guards what follows */
@@ -29,18 +29,18 @@ struct unpacker {
     struct block_of_bytes blocks[BLOCKS];
     uint64_t made, freed; /* blocks */
     bool is_stopping;
-    bool has_ended; /* nothing is behind the blocks that were made */
-    err failure;    /* or this */
+    bool has_ended; /* no blocks follow those made */
+    err failure;    /* likewise, because of this error */
     char failed[ERROR_TEXT_MAX];
 
-    size_t used; /* of the first block that is not free */
+    size_t used; /* bytes used of the first block that is not free */
     pthread_t thread;
     bool has_thread;
 };
 
 /* ---- unpacking ---- */
 
-/* Packed bytes, if there are any left. */
+/* Reads more packed bytes, if any are left. */
 static err refill(struct unpacker *u)
 {
     size_t got = 0;
@@ -52,7 +52,7 @@ static err refill(struct unpacker *u)
     return OK;
 }
 
-/* why: of what is corrupt, as the library says it; else "" */
+/* why: the library's message if data is corrupt; else "" */
 static err unpack_failed(const struct unpacker *u, const char *what, const char *why)
 {
     return fail(ERR_INPUT, "%s: %s data is %s%s%s at byte %llu of the file (%llu unpacked)",
@@ -61,8 +61,7 @@ static err unpack_failed(const struct unpacker *u, const char *what, const char 
                 (unsigned long long)u->unpacked_count);
 }
 
-/* Where a member ends, another may follow. Behind the last packed byte something may still come
- * out. */
+/* After a member another may follow. After the last packed byte there may still be output. */
 static err turn(struct unpacker *u)
 {
     TRY(refill(u));
@@ -82,7 +81,7 @@ static err turn(struct unpacker *u)
     return OK;
 }
 
-/* What came before an error is there. */
+/* On an error the block has what was unpacked before. */
 static err fill(struct unpacker *u, struct block_of_bytes *block)
 {
     err e = OK;
@@ -95,7 +94,7 @@ static err fill(struct unpacker *u, struct block_of_bytes *block)
 
 /* ---- ahead ---- */
 
-/* With the lock, which it gives up meanwhile. */
+/* The caller holds the lock, which is released meanwhile. */
 static void make_block(struct unpacker *u)
 {
     struct block_of_bytes *block = &u->blocks[u->made % BLOCKS];
@@ -128,8 +127,8 @@ static void *make_blocks(void *context)
     return NULL;
 }
 
-/* The lock is held. Small files need no thread; without one each block is made when it is needed.
- */
+/* The caller holds the lock. Small files need no thread; without one each block is made when
+ * needed. */
 static void await_block(struct unpacker *u)
 {
     if (!u->has_thread && u->made > 0 && u->packed.may_be_ahead)
@@ -142,7 +141,7 @@ static size_t take(struct unpacker *u, void *to, size_t max)
 {
     const struct block_of_bytes *block = &u->blocks[u->freed % BLOCKS];
     const size_t left = block->bytes - u->used, bytes = left < max ? left : max;
-    pthread_mutex_unlock(&u->lock); /* the block stays */
+    pthread_mutex_unlock(&u->lock); /* the block is not freed meanwhile */
     memcpy(to, block->at + u->used, bytes);
     pthread_mutex_lock(&u->lock);
     u->used += bytes;
@@ -157,7 +156,7 @@ static err some(struct unpacker *u, void *to, size_t max, size_t *ret_bytes)
 {
     *ret_bytes = 0;
     while (*ret_bytes == 0 &&
-           (u->made > u->freed || has_more(u))) { /* ends: a block may be empty */
+           (u->made > u->freed || has_more(u))) { /* loops, as a block may be empty */
         if (u->made == u->freed) await_block(u);
         *ret_bytes = take(u, to, max);
     }

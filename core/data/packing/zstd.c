@@ -4,7 +4,7 @@
 
 #include "core/data/packing/packing.h"
 
-/* A block of 128 KiB that repeats one byte has 4 */
+/* A block of 128 KiB of one repeated byte is packed into 4 bytes */
 enum { ZSTD_RATIO_MAX = (128 << 10) / 4 };
 
 struct zstd {

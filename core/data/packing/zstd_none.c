@@ -1,4 +1,4 @@
-/* zstd_none.c - where the program is built without zstd's library: see packing.h. */
+/* zstd_none.c - if the program is built without zstd's library: see packing.h. */
 #include "core/data/packing/packing.h"
 
 const struct packing packing_zstd = {.name = "zstd"};

@@ -7,12 +7,12 @@
 
 struct rows_beside {
     struct format_context context;
-    struct bad_rows bad_rows; /* that the reader itself passes over */
+    struct bad_rows bad_rows; /* counts those that the reader itself skips */
     struct data_parts *parts;
     struct row_reader *reader;
     const struct strings *names;
-    int *cells;    /* [names->count] of the reader's */
-    int64_t given; /* rows that the reader has given, or has called broken */
+    int *cells;    /* [names->count] indices of the reader's cells */
+    int64_t given; /* rows that the reader has returned or reported as broken */
     struct row row;
 };
 
@@ -29,7 +29,7 @@ static err find_cells(struct rows_beside *b)
     return OK;
 }
 
-/* Any number of rows may be broken: whoever made something of the others has counted them. */
+/* Any number of rows may be broken: the main reader has checked the limit. */
 static err open_rows(struct rows_beside *b, const struct source_spec *source,
                      const struct format_context *context)
 {

@@ -9,7 +9,7 @@
 #include "core/data/stats/each_row.h"
 #include "core/data/stats/words.h"
 
-/* NULL: the source has none. */
+/* NULL: the source has no label_form. */
 static struct label_form *any_form_of(const struct source_spec *source)
 {
     if (!source->format.kind) return NULL;
@@ -17,7 +17,7 @@ static struct label_form *any_form_of(const struct source_spec *source)
     return offset ? (struct label_form *)((char *)source->format.attributes + offset) : NULL;
 }
 
-/* NULL: labels of the source are no words. */
+/* NULL: labels of the source are not words. */
 static struct label_form *form_of(const struct source_spec *source)
 {
     struct label_form *form = any_form_of(source);

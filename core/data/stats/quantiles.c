@@ -40,7 +40,7 @@ static err put(struct quantile_level *level, double number)
     return OK;
 }
 
-/* Half of a full level goes up, which may fill the next one. */
+/* Moves half of each full level up, which may fill the next one. */
 static err settle(struct quantiles *q)
 {
     for (int i = 0; q->levels[i].count == QUANTILES_EXACT; i++) {
@@ -56,7 +56,7 @@ static err settle(struct quantiles *q)
     return OK;
 }
 
-/* What is full goes up when more comes, so that QUANTILES_EXACT numbers are still exact. */
+/* Full levels are settled before adding, so that QUANTILES_EXACT numbers are still exact. */
 err quantiles_add(struct quantiles *q, double number)
 {
     TRY(settle(q));

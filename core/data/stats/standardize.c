@@ -7,7 +7,7 @@
 #include "core/data/stats/each_row.h"
 #include "core/data/stats/spread.h"
 
-/* NULL: it is not standardized. */
+/* The attributes of column i; NULL: it is not standardized. */
 static struct numeric_attributes *standardized(const struct objects *columns, int i,
                                                const char **ret_name)
 {
@@ -48,15 +48,15 @@ static void make_room(struct numeric_attributes *a, struct arena *arena)
 
 /* ---- of the training data ---- */
 
-/* A column as it is without mean, scale and all that follows */
+/* A column without standardizing, scale and offset */
 struct measured {
     struct numeric_attributes plain;
     struct column_maker maker;
     struct numeric_attributes *to;
     struct spread *spread; /* [max] */
     double *row;           /* [max] */
-    bool is_counted;       /* this row */
-    int64_t rows;          /* that are */
+    bool is_counted;       /* the current row is */
+    int64_t rows;          /* rows counted */
 };
 
 struct measuring {
@@ -64,7 +64,7 @@ struct measuring {
     const struct objects *columns;
     struct arena *arena;
     struct columns *all;
-    void *row[COLUMNS_MAX]; /* of them */
+    void *row[COLUMNS_MAX]; /* one row of `all` */
     struct measured *at;    /* [count] */
     int count;
 };
@@ -95,7 +95,7 @@ static err find_cell(struct measured *column, const struct row_reader *reader)
     return fail_prefix(row_reader_fail_cell(reader, cell), "column \"%s\"", maker->name);
 }
 
-/* A row of which any column cannot be made is none of the training data's. */
+/* Opens all columns, since training leaves out a row if any column of it fails. */
 static err open_all(struct measuring *m, const struct row_reader *reader)
 {
     struct format_context context = *m->context;
@@ -128,7 +128,7 @@ static err begin(void *context, const struct row_reader *reader)
     return open_all(m, reader);
 }
 
-/* What is to be the mean does not change it. */
+/* Cells that the mean will replace do not count. */
 static err read_row(struct measured *column, const struct row *row)
 {
     const int64_t missing = column->maker.missing;

@@ -10,7 +10,7 @@
 
 /* ---- one value ---- */
 
-/* Of an id with a number both count: the id as a word, the number as a number. */
+/* For an id with a number both count: the id as a word, the number as a number. */
 static bool number_of(const struct item *item, double *ret)
 {
     if (!item->is_pair) return item_number(item, ret);
@@ -72,7 +72,7 @@ static err add_cell(struct cell_stats *c, const struct cell *cell, const struct 
 
 /* ---- all rows ---- */
 
-/* As the first column has it that is made of the cell */
+/* From the first column of the cell that has a separator of one character */
 static const char *separator_of(const struct objects *columns, const char *cell)
 {
     for (int i = 0; i < columns->count; i++) {
@@ -113,7 +113,7 @@ static err begin(void *context, const struct row_reader *reader)
     return OK;
 }
 
-/* A word as it stands; else the number that it is. */
+/* The label as text if it is not a number; else as a number. */
 static struct cell label_of(const struct row *row)
 {
     double number;

@@ -18,7 +18,7 @@ static struct word_count *place_of(const struct word_counts *w, const char *text
     return word_place(w->places, w->size, sizeof *w->places, (struct word){text, length});
 }
 
-/* Into this many places, those that come more often than this; the others are freed. */
+/* Moves words with a count above `above` to a table of `size` places; frees the others. */
 static err move_all(struct word_counts *w, size_t size, int64_t above)
 {
     struct word_counts moved = *w;
@@ -46,7 +46,7 @@ static int compare_counts(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The count that half of the words do not exceed */
+/* The median of the counts */
 static err find_middle(const struct word_counts *w, int64_t *ret)
 {
     int64_t *counts = malloc((size_t)w->count * sizeof *counts);

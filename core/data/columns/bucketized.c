@@ -1,6 +1,6 @@
-/* bucketized: which stretch between boundaries a number falls into; a boundary begins one. They are
- * listed, in the spec or one per line of a file. Both are compared as doubles.
- */
+/* bucketized: the index of the interval between boundaries that contains a number; a boundary
+ * belongs to the interval above it. Boundaries are listed in the spec or one per line of a file.
+ * Numbers are compared as doubles. */
 #include "core/data/columns/column.h"
 #include "core/data/formats/delimited.h"
 
@@ -79,7 +79,7 @@ static err read_boundaries(const struct attributes *a, const struct format_conte
     return check_rise(ret);
 }
 
-/* -0 is where 0 is. */
+/* -0 counts as 0. */
 static struct column_content content_of(const struct floats *boundaries)
 {
     uint64_t digest = 0;

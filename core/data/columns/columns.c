@@ -1,4 +1,4 @@
-/* columns.c - the rows of a source as columns, as the spec lists them. */
+/* columns.c - makes the columns that the spec lists from the rows of a source. */
 #include "core/data/columns/column.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static const struct field column_fields[] = {
 const struct object column_spec_object = {"column", "a column of a batch", column_fields,
                                           sizeof(struct column_spec)};
 
-/* ---- what kinds call ---- */
+/* ---- functions for kinds ---- */
 
 void column_makes_ids(struct column_maker *m, int64_t max, int64_t buckets)
 {
@@ -66,15 +66,15 @@ struct columns {
     struct column made[COLUMNS_MAX];
     size_t row_bytes[COLUMNS_MAX];
     int count;
-    bool is_stored;               /* the reader makes them */
-    struct strings feature_names; /* of such a reader */
+    bool is_stored;               /* the reader makes the columns */
+    struct strings feature_names; /* if is_stored */
     struct prints prints;
     const char
-        *positive; /* of labels, of which one must be it, and none has been; NULL: none must */
+        *positive; /* the positive label, which must occur and has not yet; NULL: it need not */
     struct column_maker *makers; /* [maker_count] */
     int maker_count;
     int64_t pixels_left;
-    struct arena arena; /* names of columns, and all that makers have */
+    struct arena arena; /* for names of columns, and memory of makers */
 };
 
 const char *const truncations[] = {
@@ -119,7 +119,7 @@ bool columns_may_lack_cell(const struct objects *columns, const char *name, bool
     return is_read;
 }
 
-/* Kinds without id() or a cell of their own say by themselves what they read. */
+/* Kinds that read one cell begin with SOURCE_FIELDS. */
 bool column_reads_cell(const struct column_kind *kind)
 {
     const struct field *first = kind->object.fields;
@@ -158,7 +158,7 @@ err column_note_content(struct column_spec *spec, const struct format_context *c
     return e ? fail_prefix(e, "column \"%s\"", spec->name) : OK;
 }
 
-/* Files are opened by several threads, and again for every file that is followed. */
+/* Lists are read again by every thread, and for every followed file, so they may have changed. */
 static err check_content(const struct column_spec *spec, const struct column_maker *m)
 {
     const struct column_content *known = &spec->content, *now = &m->content;
@@ -289,8 +289,8 @@ static int64_t keep_last(int64_t max, int64_t count, int64_t *ids, float *weight
     return max;
 }
 
-/* The ids of all items of a cell, each as the column's kind says (id() of hash.c, vocabulary.c and
- * so on), then none; weights may be NULL. */
+/* Makes the ids of all items of a cell by id() of the column's kind (hash.c, vocabulary.c and so
+ * on), padded with NO_ID; weights may be NULL. */
 static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *ids, float *weights)
 {
     const int64_t max = m->made.shape.dim[0];
@@ -323,14 +323,14 @@ static err make_ids(struct column_maker *m, const struct cell *cells, int64_t *i
     return OK;
 }
 
-/* Whether a cell is one word, of whose fingerprint the id is made */
+/* Whether the cell is one word and its id is made of its fingerprint */
 static bool is_printed(const struct column_maker *m, const struct cell *cells)
 {
     const struct column_source *source = m->attributes;
     return m->kind->is_of_print && cell_is_word(&cells[m->cell], source->separator);
 }
 
-/* That id, and then none */
+/* Makes that id, padded with NO_ID */
 static err make_printed(struct column_maker *m, const struct cell *cells, int64_t *ids)
 {
     ids[0] = column_bucket(m, column_print(m->prints, cells, m->cell));
@@ -338,8 +338,8 @@ static err make_printed(struct column_maker *m, const struct cell *cells, int64_
     return OK;
 }
 
-/* Whether a cell is a list of ids, some and not too many, all of which the column takes as they
- * are: where not, make_ids says what is wrong. */
+/* Whether the cell is a non-empty list of ids, not too many, all of which are valid; otherwise
+ * make_ids reports what is wrong. */
 static bool is_listed(const struct column_maker *m, const struct cell *cell)
 {
     const uint64_t buckets = (uint64_t)m->made.buckets;
@@ -364,7 +364,7 @@ static err make_listed(struct column_maker *m, const struct cell *cell, int64_t 
     return OK;
 }
 
-/* weights: NULL where the column has none */
+/* weights: NULL if the column has none */
 static err make_values(struct column_maker *m, const struct cell *cells, void *to, void *weights)
 {
     if (!m->kind->id) return m->kind->make(m, cells, to);
@@ -372,7 +372,7 @@ static err make_values(struct column_maker *m, const struct cell *cells, void *t
     return is_printed(m, cells) ? make_printed(m, cells, to) : make_ids(m, cells, to, weights);
 }
 
-/* Numbers behind ids, as libsvm's rows have them, may be all that matters. */
+/* Warns about numbers of ids, as in libsvm's rows, since they may be essential. */
 static void say_lost_weight(const struct column_maker *m, const struct row_reader *reader,
                             const struct row *row)
 {
@@ -417,7 +417,7 @@ err columns_make(struct columns *c, const struct row_reader *reader, const struc
     return OK;
 }
 
-/* ---- what some row must have ---- */
+/* ---- values that some row must have ---- */
 
 static bool wants_weights(const struct column_maker *m)
 {
@@ -432,7 +432,7 @@ bool columns_await(const struct columns *c)
     return false;
 }
 
-/* A name that is misspelled would train on the same value in all rows. */
+/* With a misspelled name, all rows would train on the same value. */
 static err refuse_cell(const struct column_maker *m, const char *name,
                        const struct row_reader *reader)
 {
@@ -448,7 +448,7 @@ static err refuse_cell(const struct column_maker *m, const char *name,
                 name, m->name, cell, hint);
 }
 
-/* A table of ids with weights whose cells have none would train as if each were 1. */
+/* Without any weights in the cells, a weighted column would train as if each were 1. */
 err columns_check_awaited(const struct columns *c, const char *name,
                           const struct row_reader *reader, int64_t rows)
 {
@@ -476,8 +476,8 @@ err columns_check_awaited(const struct columns *c, const char *name,
 
 struct made {
     struct columns *columns;
-    struct block blocks[COLUMNS_MAX]; /* one of each column, of `room` rows at least */
-    void *to[COLUMNS_MAX];            /* where these are */
+    struct block blocks[COLUMNS_MAX]; /* one per column, each with room for at least `room` rows */
+    void *to[COLUMNS_MAX];            /* addresses of the blocks */
     int64_t rows, room;
     char use[USE_TEXT_MAX];
     char *name;
@@ -496,7 +496,7 @@ static void close_made(struct dataset *d)
     drop(d->owned);
 }
 
-/* A generator is asked for more rows than there is memory by one zero too many. */
+/* For generators: one zero too many asks for more rows than memory can hold. */
 static err check_memory(const struct columns *c, const struct row_reader *reader)
 {
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
@@ -529,7 +529,7 @@ static err make_row(struct made *made, const struct row_reader *reader, const st
     return OK;
 }
 
-/* Many rows take a while, in which nothing else is said. */
+/* Logs progress, as reading many rows takes a while. */
 static void note_progress(const struct made *made, const struct row_reader *reader,
                           uint64_t *due_ms)
 {
@@ -544,7 +544,7 @@ static void note_progress(const struct made *made, const struct row_reader *read
     log_line(LOG_INFO, "reading %s: %lld%s rows", reader->name, (long long)made->rows, of);
 }
 
-/* A row that is left out gives its place to the next one. */
+/* A row that is left out is overwritten by the next one. */
 static err make_rows(struct made *made, struct row_reader *reader, struct bad_rows *bad_rows)
 {
     bool found = true;
@@ -561,7 +561,7 @@ static err make_rows(struct made *made, struct row_reader *reader, struct bad_ro
     return OK;
 }
 
-/* "9 columns; rows without a value: age 3, occupation 1843", or what the reader says */
+/* "9 columns; rows without a value: age 3, occupation 1843", or `use` of the reader */
 static void say_use(struct made *made, const struct row_reader *reader)
 {
     const struct columns *c = made->columns;

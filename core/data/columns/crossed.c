@@ -1,6 +1,5 @@
-/* crossed: every combination of the values of several cells or columns is a word, and its hash an
- * id: TensorFlow's crossed_column, to the bit.
- */
+/* crossed: hashes every combination of values of several cells or columns to an id, exactly as
+ * TensorFlow's crossed_column. */
 #include "core/data/columns/column.h"
 
 #include <string.h>
@@ -13,10 +12,10 @@ struct attributes {
     int64_t buckets;
 };
 
-/* What is crossed: a cell's text, or the items of a column, as words or as ids */
+/* One of the things crossed: a cell's text, or the items of a column, as words or as ids */
 struct key {
-    const struct column_maker *column; /* NULL: the cell */
-    bool is_words;                     /* else ids, of the column */
+    const struct column_maker *column; /* NULL: a cell */
+    bool is_words;                     /* false: ids of the column */
     int cell;
     const char *separator; /* of the column; NULL: the cell is one value */
     int64_t max;
@@ -45,8 +44,8 @@ static const struct column_maker *find_column(const struct column_context *c, co
     return NULL;
 }
 
-/* As TensorFlow has it: the name of a cell means the text that stands there, a column its ids.
- * (A hash TensorFlow does not take, as hashing twice loses words; here its words are meant.) */
+/* As in TensorFlow, the name of a cell means its text, a column its ids. (TensorFlow rejects hash
+ * columns, as hashing twice loses words; here their words are used.) */
 static bool is_of_words(const struct column_context *context, const struct column_maker *column,
                         const char *name)
 {
@@ -93,7 +92,8 @@ static err open(struct column_maker *m, const struct column_context *context)
     return OK;
 }
 
-/* What is no word of a vocabulary is a value, too; of ids that stand in the cell none is none. */
+/* For a vocabulary, NO_ID of an unknown word is a value, too; for columns whose ids are the numbers
+ * in the cell, NO_ID means no value. */
 static err value_of(const struct key *key, struct item *item, uint64_t *ret, bool *ret_is_none)
 {
     int64_t id;
@@ -138,7 +138,7 @@ static err read_key(struct key *key, struct prints *prints, const struct cell *c
     return OK;
 }
 
-/* digits: which value of each key */
+/* digits: index of a value of each key */
 static uint64_t combine(const struct keys *keys, const int64_t digits[KEYS_MAX])
 {
     uint64_t hash = FIRST_KEY;
@@ -147,14 +147,14 @@ static uint64_t combine(const struct keys *keys, const int64_t digits[KEYS_MAX])
     return hash;
 }
 
-/* Combinations count like the digits of a number, the last key fastest. */
+/* Next combination: like counting, with the last key as the lowest digit. */
 static void count_up(const struct keys *keys, int64_t digits[KEYS_MAX])
 {
     int k = keys->count - 1;
     for (; k >= 0 && ++digits[k] == keys->at[k].count; k--) digits[k] = 0;
 }
 
-/* Most often every key is one word. False: one is not. */
+/* The common case that every key is one word. False: one is not. */
 static bool combine_words(const struct keys *keys, struct prints *prints, const struct cell *cells,
                           uint64_t *ret)
 {
@@ -167,7 +167,7 @@ static bool combine_words(const struct keys *keys, struct prints *prints, const 
     return true;
 }
 
-/* Where a key has no value there is no combination. */
+/* If any key has no value, there are no ids. */
 static err make_combinations(struct column_maker *m, const struct cell *cells, int64_t *ids)
 {
     struct keys *keys = m->state;

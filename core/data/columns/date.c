@@ -1,6 +1,5 @@
-/* date: a part of a point in time: its hour, weekday and so on as an id, or its seconds as a
- * number. A time is written as ISO 8601 has it, as "format" says, or as seconds or
- * milliseconds since 1970. */
+/* date: a part of a time: hour, weekday and so on as an id, or its seconds as a number. Times are
+ * written in ISO 8601, in "format", or as seconds or milliseconds since 1970. */
 #include "core/data/columns/date.h"
 
 #include <math.h>
@@ -63,17 +62,17 @@ static err open(struct column_maker *m, const struct column_context *context)
 
 /* ---- reading ---- */
 
-/* A day that the month does not have would be one of the next. */
+/* False also for days that the month does not have, which timegm would move to the next month. */
 static bool seconds_of(struct tm *time, double *ret)
 {
     const struct tm given = *time;
     if (given.tm_hour > 23 || given.tm_min > 59 || given.tm_sec > 60) return false;
-    time->tm_sec = 0; /* a leap second is one of the next day */
+    time->tm_sec = 0; /* else a leap second would change the day */
     *ret = (double)timegm(time) + given.tm_sec;
     return given.tm_mday >= 1 && time->tm_mday == given.tm_mday && time->tm_mon == given.tm_mon;
 }
 
-/* At most this many digits; false: there are none */
+/* Reads at most this many digits; false: none */
 static bool read_digits(const char **at, int most, int *ret)
 {
     int count = 0;
@@ -82,7 +81,7 @@ static bool read_digits(const char **at, int most, int *ret)
     return count > 0;
 }
 
-/* Behind blanks, as strptime has it */
+/* Skips blanks first, as strptime does */
 static bool read_part(const char **at, int most, int *ret)
 {
     while (**at == ' ') ++*at;
@@ -96,7 +95,7 @@ static bool read_sign(const char **at, char sign)
     return true;
 }
 
-/* "Z", "+02:00", "-0530", "+02" or nothing, to the end */
+/* "Z", "+02:00", "-0530", "+02" or nothing, up to the end of the text */
 static bool read_zone(const char *at, double *seconds)
 {
     int hours = 0, minutes = 0;
@@ -110,7 +109,7 @@ static bool read_zone(const char *at, double *seconds)
     return !*at && hours < 24 && minutes < 60;
 }
 
-/* Of a second */
+/* Reads a fraction of a second */
 static const char *read_fraction(const char *at, double *ret)
 {
     double digit = 0.1;
@@ -119,7 +118,7 @@ static const char *read_fraction(const char *at, double *ret)
     return at;
 }
 
-/* An exported source reads the same: iso_of() of cmd/export. */
+/* Exported code must do the same: iso_of() in cmd/export. */
 static bool read_iso(const char *at, double *ret)
 {
     struct tm time = {0};
@@ -156,7 +155,7 @@ static bool read_as(const char *format, const char *text, double *ret)
     return true;
 }
 
-/* 20260331; of a number that an int64_t holds */
+/* Such as 20260331; number must fit into int64_t */
 static bool is_day_in_digits(double number)
 {
     const int64_t day = (int64_t)number, month = day / 100 % 100;
@@ -164,7 +163,7 @@ static bool is_day_in_digits(double number)
            month <= 12 && day % 100 >= 1 && day % 100 <= 31;
 }
 
-/* What is no time of anybody's rows is something else than seconds since 1970. */
+/* Refuses numbers that are unlikely to be seconds since 1970. */
 static err check_seconds(double seconds)
 {
     if (!(fabs(seconds) < YEAR_9999_END))

@@ -40,16 +40,16 @@ bool decimal_long(const char *text, size_t length, double *ret)
 
 /* ---- whole numbers ---- */
 
-/* Times 10^count. False: it would be more than 64 bits have. */
+/* Multiplies by 10^count. False: overflow. */
 static bool raise(uint64_t *number, int count)
 {
     if (*number == 0) return true;
-    for (; count > 0; count--) /* ends after 20 at the latest, where it is too much */
+    for (; count > 0; count--) /* overflows after 20 at the latest */
         if (__builtin_mul_overflow(*number, UINT64_C(10), number)) return false;
     return true;
 }
 
-/* "e-3", all of it */
+/* Reads the whole of "-3" */
 static bool read_exponent(const char *at, const char *end, int *ret)
 {
     const bool is_signed = at < end && (*at == '-' || *at == '+');
@@ -63,7 +63,7 @@ static bool read_exponent(const char *at, const char *end, int *ret)
     return true;
 }
 
-/* Zeros count when a digit comes that is none: those at the end are a matter of the exponent. */
+/* Zeros are pending until another digit follows: trailing ones only change the exponent. */
 struct digits {
     uint64_t number;
     int count, behind_point, zeros;

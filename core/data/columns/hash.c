@@ -1,4 +1,4 @@
-/* hash: the fingerprint of a word, modulo the number of buckets, as TensorFlow has it. */
+/* hash: the fingerprint of a word modulo the number of buckets, as in TensorFlow. */
 #include "core/data/columns/column.h"
 
 struct attributes {

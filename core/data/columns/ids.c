@@ -1,4 +1,4 @@
-/* ids: a list of ids, each with a weight where there are any: libsvm's features, or "3:0.5 7:2". */
+/* ids: a list of ids, with or without weights: libsvm's features, or "3:0.5 7:2". */
 #include "core/data/columns/column.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static bool read_id(const struct column_maker *m, const struct item *item, int64
     return m->made.buckets == ANY_ID ? item_any_id(item, ret) : item_integer(item, ret);
 }
 
-/* "7:0.5" is cut at the colon. */
+/* Splits "7:0.5" at the colon. */
 static bool read_item(const struct column_maker *m, struct item *item, int64_t *ret)
 {
     const char *colon = item->text ? memchr(item->text, ':', item->length) : NULL;

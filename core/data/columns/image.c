@@ -1,4 +1,4 @@
-/* image: the pixels of a JPEG or PNG file that is the cell, or of bytes that are pixels already. */
+/* image: the cell is a JPEG or PNG file, which is decoded to pixels, or is raw pixels. */
 #include "core/data/images/image.h"
 
 #include <inttypes.h>
@@ -51,7 +51,7 @@ static err open(struct column_maker *m, const struct column_context *context)
     return OK;
 }
 
-/* Text of a cell, or the first of its words as it lies in the file, with blanks at its ends */
+/* The cell's text, or the first of its words with the blanks that it has in the file */
 static struct cell_word bytes_of(const struct cell *cell)
 {
     if (cell->text) return (struct cell_word){cell->text, cell->length};

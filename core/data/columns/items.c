@@ -26,7 +26,7 @@ struct item item_trimmed(const char *from, const char *to)
     return (struct item){.text = from, .length = (size_t)(to - from), .weight = 1};
 }
 
-/* The next one between separators of a text */
+/* The next item of a text with separators */
 static bool next_part(struct items *items, const char *text, size_t length, struct item *ret)
 {
     while (items->at < length) {
@@ -47,10 +47,10 @@ static bool next_word(struct items *items, struct item *ret)
     const struct cell *cell = items->cell;
     if (items->separator) return next_part(items, cell->text, cell->length, ret);
     *ret = (struct item){.text = cell->text, .length = cell->length, .weight = 1};
-    return items->at++ == 0 && cell->length > 0; /* the cell is trimmed as it comes */
+    return items->at++ == 0 && cell->length > 0; /* cells are already trimmed */
 }
 
-/* A word, too, may have several values between separators. */
+/* A word may itself have several values between separators. */
 static bool next_of_words(struct items *items, struct item *ret)
 {
     const struct cell *cell = items->cell;
@@ -89,7 +89,7 @@ bool items_next(struct items *items, struct item *ret)
     return items->cell->text ? next_word(items, ret) : next_of_list(items, ret);
 }
 
-/* Most often without a look at what is behind; else with the NUL that numbers are read up to */
+/* Mostly by decimal_plain; else from a NUL-terminated copy */
 static bool word_number(const struct item *item, double *ret)
 {
     char text[NUMBER_TEXT_MAX + 1];
@@ -108,7 +108,7 @@ bool item_number(const struct item *item, double *ret)
     return isfinite(*ret);
 }
 
-/* Of no more digits than 64 bits have in any case */
+/* For so few digits that 64 bits always suffice */
 static bool short_digits(const struct item *item, int64_t *ret)
 {
     *ret = 0;
@@ -159,7 +159,7 @@ bool item_any_id(const struct item *item, int64_t *ret)
     return true;
 }
 
-/* A float that is 0.1 is called so, and not 0.100000001; a whole one has all its digits. */
+/* A float 0.1 is written so, not as 0.100000001; a whole number with all its digits. */
 static int write_number(double number, char buffer[ITEM_TEXT_MAX])
 {
     if (fabs(number) < INTEGER_END && number == floor(number))

@@ -1,5 +1,5 @@
-/* numeric: one number, or a list of this many: at least min, log1p, less mean by deviation, then
- * times scale, then plus offset. */
+/* numeric: one number, or a list of `max`: clipped at min, log1p, minus mean and divided by
+ * deviation, times scale, plus offset. */
 #include "core/data/columns/numeric.h"
 
 #include <float.h>
@@ -70,8 +70,7 @@ static err check_default(const struct numeric_attributes *a)
     return fail(ERR_INPUT, "default: \"mean\" is of one number that is standardized");
 }
 
-/* Numbers of the training data are there before anything is opened (core/data/stats/standardize.h).
- */
+/* Mean and deviation are set before columns are opened (core/data/stats/standardize.h). */
 static err check_standard(const struct numeric_attributes *a)
 {
     const int count = a->standardize ? (int)a->source.max : 0;
@@ -95,8 +94,8 @@ static err open(struct column_maker *m, const struct column_context *context)
     return OK;
 }
 
-/* All in double, and rounded once: a time in seconds has more digits than a float. index: of the
- * number in the cell. */
+/* In double, so that there is only one rounding: a time in seconds has more digits than a float.
+ * index: of the number in the cell. */
 static err standardized(const struct numeric_attributes *a, double x, int64_t index, double *ret)
 {
     if (json_is_number(a->min) && x < json_number_value(a->min)) x = json_number_value(a->min);
@@ -114,7 +113,8 @@ static err change(const struct numeric_attributes *a, double x, int64_t index, d
     return isfinite((float)*ret) ? OK : fail(ERR_INPUT, "%.9g is too large", x);
 }
 
-/* In the middle of ages 0 is none: a model learns of it what is not there. */
+/* Warns about a default far from the mean, such as 0 for an age, since a model would learn from it.
+ */
 static void warn_far(const struct column_maker *m, double fallback)
 {
     enum { FAR = 2 };
@@ -143,7 +143,8 @@ static err stand_in(struct column_maker *m, double *to)
     return OK;
 }
 
-/* Behind the first `count` numbers of a list. false: fewer are an error. */
+/* Pads after the first `count` numbers. false: there is no padding, so fewer numbers are an error.
+ */
 static bool pad(const struct numeric_attributes *a, double *to, int64_t count)
 {
     if (!json_is_number(a->padding)) return false;
@@ -182,7 +183,7 @@ err numeric_read(struct column_maker *m, const struct cell *cells, double *to)
     return OK;
 }
 
-/* Most often a cell is one number in its plainest form: as items would have it */
+/* The common case that the cell is one plain number; same result as by items */
 static bool is_plain(const struct numeric_attributes *a, const struct cell *cell, double *ret)
 {
     return a->source.max == 1 && cell_is_word(cell, a->source.separator) &&
@@ -192,7 +193,7 @@ static bool is_plain(const struct numeric_attributes *a, const struct cell *cell
 static err make_row(struct column_maker *m, const struct cell *cells, float *to)
 {
     const struct numeric_attributes *a = m->attributes;
-    double row[IDS_OF_ROW_MAX]; /* of which the first are written */
+    double row[IDS_OF_ROW_MAX]; /* only the first `max` are used */
     TRY(numeric_read(m, cells, row));
     for (int64_t i = 0; i < a->source.max; i++) to[i] = (float)row[i];
     return OK;

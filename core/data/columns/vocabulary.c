@@ -1,6 +1,5 @@
-/* vocabulary: words that are listed, in the spec or one per line of a file; others share buckets by
- * their hash, or count as nothing.
- */
+/* vocabulary: words listed in the spec or one per line of a file; other words are hashed to shared
+ * buckets, or ignored. */
 #include "core/data/columns/column.h"
 
 #include <inttypes.h>

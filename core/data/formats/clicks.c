@@ -1,8 +1,8 @@
-/* clicks: made-up rows of a click log, 26 ids and 13 numbers each, with a signal that is known.
+/* clicks: synthetic rows of a click log, 26 ids and 13 numbers each, with a known signal.
  *
- * Cells are c1 to c26 (ids), n1 to n13 (normal numbers) and "logit", from which the label was
- * drawn: a model of that cell alone has the best figures that any model can have. Every id and
- * every number adds its own part to the logit, and the parts of an id are normal numbers.
+ * Cells are c1 to c26 (ids), n1 to n13 (normally distributed) and "logit", from which the label is
+ * drawn: a model of that cell alone has the best possible metrics. Every id and every number adds
+ * its own part to the logit; parts of ids are normally distributed.
  */
 #include "core/data/data.h"
 
@@ -20,11 +20,11 @@ struct clicks_attributes {
 };
 
 struct clicks {
-    struct row_reader reader; /* first: what others see */
+    struct row_reader reader; /* first: the public part */
     const struct clicks_attributes *attributes;
     uint64_t id_keys[IDS], part_keys[IDS], order_keys[IDS], number_keys[NUMBERS], label_key;
     float slopes[NUMBERS];
-    double reach; /* what the integral of x^-skew from 1 to buckets + 1 depends on */
+    double reach; /* determines the integral of x^-skew from 1 to buckets + 1 */
     int64_t next;
     int64_t ids[IDS];
     double numbers[NUMBERS + 1]; /* the last is the logit */
@@ -33,7 +33,8 @@ struct clicks {
     const char *cell_names[CELLS];
 };
 
-/* x^-skew as a density from 1 to buckets + 1, by its inverse integral: near Zipf's law */
+/* Draws from density x^-skew between 1 and buckets + 1 by inverting its integral: close to Zipf's
+ * law */
 static int64_t draw_rank(const struct clicks *c, double uniform)
 {
     const struct clicks_attributes *a = c->attributes;
@@ -50,7 +51,7 @@ static double reach_of(const struct clicks_attributes *a)
     return fabs(power) < 1e-9 ? log(end) : pow(end, power);
 }
 
-/* Frequent ids lie anywhere in a table, as those of a log do. */
+/* Frequent ids are spread over the table, as in real logs. */
 static float draw_id(struct clicks *c, int column, int64_t row)
 {
     const double uniform = (double)(random_u64(c->id_keys[column], (uint64_t)row) >> 11) * 0x1p-53;

@@ -1,8 +1,8 @@
-/* criteo: rows as in Criteo's click logs: label, 13 numbers and 26 words of hexadecimal digits,
- * between tabs; nothing where a value is missing. Plain or packed.
+/* criteo: rows of Criteo's click logs: label, 13 numbers and 26 words of hexadecimal digits,
+ * separated by tabs; missing values are empty. Plain or packed.
  *
- * This is csv with names that the files do not have: label, I1 to I13, C1 to C26. Rows to predict
- * may be without their label.
+ * This is csv with fixed names, as the files have none: label, I1 to I13, C1 to C26. Rows to
+ * predict may lack the label.
  */
 #include "core/data/formats/csv_table.h"
 

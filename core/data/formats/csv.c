@@ -1,8 +1,7 @@
 /* csv: a table, one row per line, cells between delimiters. Plain or packed.
  *
- * A cell is named by the header, by the spec or by its index (from 0; -1 is the last). Where no
- * columns are made of the cells (columns/), all that are features are numbers, and become float32
- * [columns].
+ * A cell is named by the header, by the spec or by its index (from 0; -1 is the last). Without
+ * data.columns all features must be numbers, and become float32 [columns].
  */
 #include "core/base/log.h"
 #include "core/data/columns/column.h"
@@ -18,16 +17,16 @@
 
 enum { USE_TEXT_MAX = 1024, USE_NAMES_MAX = 300, LIST_TEXT_MAX = 400, NAME_SHOWN_MAX = 80 };
 
-/* A file whose rows are all numbers */
+/* A file read without data.columns: all features are numbers */
 struct number_table {
-    struct csv_table file; /* first: what others see */
+    struct csv_table file; /* first: the public part */
     struct row_calls calls;
     struct column stored[STORED_COLUMNS];
-    int *columns; /* [column_count]: which ones are features */
+    int *columns; /* [column_count] indices of the features */
     int column_count;
-    const char **feature_names; /* [column_count] where the file names them */
+    const char **feature_names; /* [column_count] if the file names them */
     bool *is_listed;            /* [width]: features by "columns", or left out by "except" */
-    char use[USE_TEXT_MAX];     /* for a person */
+    char use[USE_TEXT_MAX];     /* for messages */
     bool has_missing;
     double missing;
     struct feature_scaling scaling;
@@ -36,7 +35,7 @@ struct number_table {
 
 /* ---- columns ---- */
 
-/* A JSON string or integer, as the spec has it */
+/* which: a JSON string or integer from the spec */
 static struct csv_key key_of(const json_t *which)
 {
     return (struct csv_key){json_string_value(which), json_is_integer(which),
@@ -56,7 +55,7 @@ static err check_key(const char *name, const json_t *key)
                     : "");
 }
 
-/* Of a source that lists its labels this one may be left out. */
+/* The label may be left out if "labels" are listed. */
 static err check_label(const struct csv_attributes *a)
 {
     const bool is_given = a->label && !json_is_null(a->label);
@@ -66,7 +65,7 @@ static err check_label(const struct csv_attributes *a)
                                       "\"labels\", got none");
 }
 
-/* Where "missing" is a list of words, beside data.columns; else none */
+/* The words of "missing", if it is a list, for data.columns; else none. For free(). */
 static err list_missing(const json_t *list, struct strings *ret)
 {
     const size_t count = json_array_size(list);
@@ -88,7 +87,7 @@ static bool is_given(const json_t *list)
     return list && !json_is_null(list);
 }
 
-/* A column that is listed twice is a mistake: as a feature it would count twice. */
+/* A column listed twice is an error: as a feature it would count twice. */
 static err find_listed(struct number_table *t, const char *key, const json_t *which, int *ret)
 {
     int column = 0;
@@ -101,7 +100,7 @@ static err find_listed(struct number_table *t, const char *key, const json_t *wh
     return OK;
 }
 
-/* Is it a name that no column has? */
+/* Whether it is a name that no column has */
 static bool is_absent(const struct number_table *t, const json_t *which)
 {
     const char *name = json_string_value(which);
@@ -109,8 +108,8 @@ static bool is_absent(const struct number_table *t, const json_t *which)
            text_find((const char *const *)t->file.names, t->file.width, name) < 0;
 }
 
-/* Without a list: every column but the label and what is left out. Words among them are found when
- * the first row is read. A file to predict need not have what is left out. */
+/* Without "columns": all columns but the label and those of "except". If some have words, that is
+ * found when the first row is read. For predictions the file may lack columns of "except". */
 static err choose_remaining_columns(struct number_table *t)
 {
     const json_t *except = t->file.attributes->except;
@@ -127,7 +126,7 @@ static err choose_remaining_columns(struct number_table *t)
     return OK;
 }
 
-/* The label among the features is always a mistake: the model would learn to copy it. */
+/* The label among the features is an error: the model would learn to copy it. */
 static err choose_listed_columns(struct number_table *t)
 {
     size_t count = json_array_size(t->file.attributes->columns);
@@ -153,7 +152,7 @@ static err choose_as_listed(struct number_table *t)
                                                  : choose_remaining_columns(t);
 }
 
-/* As many names as there is room for: "a, b, ..." */
+/* As many names as fit: "a, b, ..." */
 static const char *list_names(const char *const *names, int count, char ret[LIST_TEXT_MAX])
 {
     size_t used = 0;
@@ -172,18 +171,18 @@ static err refuse_names(const struct number_table *t, const struct strings *expe
                 list_names(expected->at, expected->count, wanted));
 }
 
-/* Where in the names; -1: nowhere. Most often files have one order. */
+/* Index of the name; -1: none. likely: tried first, since files mostly have the same order. */
 static int find_name(const struct strings *names, const char *name, int likely)
 {
     const bool is_there = strcmp(names->at[likely], name) == 0;
     return is_there ? likely : text_find(names->at, names->count, name);
 }
 
-/* Another file has the same features in another order. How many there are is compared by whoever
- * knows the shape. */
+/* Puts the features into the order of `expected`. The caller compares their number. */
 static err order_by_name(struct number_table *t, const struct strings *expected)
 {
-    int *ordered = calloc((size_t)t->file.width, sizeof *ordered); /* each plus 1; 0: not yet */
+    int *ordered = calloc((size_t)t->file.width, sizeof *ordered); /* index + 1 of a column; 0:
+                                                                      not yet set */
     if (!ordered) return fail(ERR_MEMORY, "%s: no memory for columns", t->file.path);
     bool fits = true;
     for (int i = 0; fits && i < t->column_count; i++) {
@@ -236,7 +235,7 @@ static err choose_columns(struct number_table *t, const struct format_context *c
                 (long long)t->file.text.line);
 }
 
-/* ---- which columns are used, for a person ---- */
+/* ---- which columns are used, for messages ---- */
 
 __attribute__((format(printf, 2, 3))) static void say(struct number_table *t, const char *format,
                                                       ...)
@@ -248,7 +247,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct number_table *t, co
     va_end(arguments);
 }
 
-/* By name, or by index where there are no names. */
+/* By name, or by index if there are no names. */
 static void say_column(struct number_table *t, int column, const char *before)
 {
     if (t->file.is_named)
@@ -257,7 +256,7 @@ static void say_column(struct number_table *t, int column, const char *before)
         say(t, "%s%d", before, column);
 }
 
-/* Those that nobody listed as a feature, or that are listed as none. */
+/* Columns that "columns" does not list, or that "except" lists. */
 static void say_left_out(struct number_table *t)
 {
     const bool is_listed_feature = is_given(t->file.attributes->columns);
@@ -299,7 +298,7 @@ static err refuse_feature(const struct number_table *t, int column)
                                     : "a number");
 }
 
-/* In double, and rounded once */
+/* Computes in double and rounds once */
 static err read_feature(const struct number_table *t, int column, float *ret)
 {
     const struct cell *cell = &t->file.text.cells[column];
@@ -326,7 +325,7 @@ static err make_row(const struct row_reader *reader, const struct row *row, void
     return OK;
 }
 
-/* Kept as JSON by the table of fields, because null and 0 mean different things. */
+/* The field has type JSON because null and 0 mean different things. */
 static err read_missing(struct number_table *t)
 {
     const json_t *missing = t->file.attributes->missing;

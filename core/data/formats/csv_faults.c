@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/data/said_once.h"
 
-static const char MARK[] = "\xef\xbb\xbf"; /* of byte order */
+static const char MARK[] = "\xef\xbb\xbf"; /* byte order mark */
 
 static bool has_delimiter(const char *text)
 {
@@ -21,7 +21,7 @@ bool csv_looks_uncut(const struct csv_names *names)
     return names->width == 1 && has_delimiter(names->at[0]);
 }
 
-/* Behind a mark in the middle of a file quotes are text. */
+/* After a byte order mark in the middle of a file, quotes are still in the text. */
 static bool is_first_name(const char *name, const char *text)
 {
     if (strncmp(text, MARK, strlen(MARK)) != 0) return strcmp(text, name) == 0;
@@ -31,7 +31,7 @@ static bool is_first_name(const char *name, const char *text)
            (!quotes || text[length - 1] == '"');
 }
 
-/* One word alone may be a word of the data, too. */
+/* Not if the header is a single word, which may also be data. */
 bool csv_is_header(const struct csv_names *names, const struct delimited *row)
 {
     if (names->width < 2 || row->count != names->width) return false;
@@ -88,7 +88,7 @@ static int compare(const void *a, const void *b)
     return order ? order : x->column - y->column;
 }
 
-/* The first of such names; of all files with these names one is warned of. */
+/* Names the first of these; logged for one file only of those with the same names. */
 static void say_doubles(const struct csv_names *names, const struct column_place *first, int count,
                         uint64_t what)
 {
@@ -108,13 +108,13 @@ void csv_warn_of_doubles(const struct csv_names *names)
     const struct column_place *first = NULL;
     uint64_t what = 0;
     int count = 0;
-    if (!sorted) return; /* a warning less */
+    if (!sorted) return; /* no warning then */
     for (int i = 0; i < names->width; i++) sorted[i] = (struct column_place){names->at[i], i};
     qsort(sorted, (size_t)names->width, sizeof *sorted, compare);
     for (int i = 0; i + 1 < names->width; i++) {
         const char *name = sorted[i].name;
         if (!*name || strcmp(name, sorted[i + 1].name) != 0) continue;
-        if (i > 0 && strcmp(name, sorted[i - 1].name) == 0) continue; /* counted */
+        if (i > 0 && strcmp(name, sorted[i - 1].name) == 0) continue; /* already counted */
         if (!count++) first = &sorted[i];
         what = fingerprint_join(what, of_text(name));
     }
@@ -132,7 +132,7 @@ void csv_warn_of_nameless(const struct csv_names *names, int column)
         names->path, (long long)names->line, column, column);
 }
 
-/* Numbers of columns are names that many programs write. */
+/* Names of digits only are accepted, since many programs write indices of columns. */
 void csv_warn_of_numbers(const struct csv_names *names)
 {
     double number;

@@ -12,7 +12,8 @@
 
 enum { LACKING = -1, NAMES_SHOWN_MAX = 8, NAMES_TEXT_MAX = 640 };
 
-/* Of the file's cells, of which each is given out once; in most files they stand in one order. */
+/* Index of the cell in the file; each is returned once. likely: tried first, since files mostly
+ * have the same order. */
 static int find(const struct csv_header *header, const bool *is_taken, const char *name, int likely)
 {
     for (int i = 0; i < header->width; i++) {
@@ -42,7 +43,7 @@ static void add(struct csv_layout *l, const char *name, int from)
 
 /* ---- which cells ---- */
 
-/* Those of the header, and behind them what it lacks */
+/* The cells of the header, followed by those that it lacks */
 static void lay_out_first(struct csv_layout *l, const struct csv_header *header,
                           const struct format_context *context)
 {
@@ -55,7 +56,7 @@ static void lay_out_first(struct csv_layout *l, const struct csv_header *header,
     }
 }
 
-/* Those of the files before. false: it lacks one that it must have, or has one more. */
+/* The cells of earlier files. false: the header lacks a required one, or has another. */
 static bool lay_out_next(struct csv_layout *l, const struct csv_header *header,
                          const struct format_context *context, bool *is_taken)
 {
@@ -80,7 +81,7 @@ static bool is_as_file(const struct csv_layout *l, const struct csv_header *head
     return is_so;
 }
 
-/* ---- for a person ---- */
+/* ---- messages ---- */
 
 static void say_lacking(const struct csv_layout *l, const struct csv_header *header)
 {
@@ -162,6 +163,6 @@ int csv_layout_cell(const struct csv_layout *l, int cell)
 {
     if (!l->names || cell < 0) return cell;
     int i = 0;
-    while (l->from[i] != cell) i++; /* each is given out */
+    while (l->from[i] != cell) i++; /* ends: every cell is returned */
     return i;
 }

@@ -19,8 +19,8 @@ static err no_memory(const struct csv_table *t)
     return fail(ERR_MEMORY, "%s: no memory for the names of its columns", t->path);
 }
 
-/* A first line of nothing but numbers is data: reading it as names would lose a row in silence.
- * Spreadsheets write, and read, a line in front that says how cells are cut. */
+/* Refuses a first line of only numbers, which is data: as names it would be silently lost. Also the
+ * line "sep=;" that spreadsheets may write first. */
 static err check_header(const struct csv_table *t)
 {
     const struct delimited *text = &t->text;
@@ -43,7 +43,7 @@ static err check_header(const struct csv_table *t)
                 t->path, (long long)text->line);
 }
 
-/* Names that are given replace others, and not the same ones in another order. */
+/* Refuses "names" that are the header's names in another order. */
 static err check_given(const struct csv_table *t)
 {
     const struct strings *given = &t->attributes->names;
@@ -60,7 +60,7 @@ static err check_given(const struct csv_table *t)
     return OK;
 }
 
-/* By the spec, else by the header, which has just been read, else by index. */
+/* From the spec, else from the header, which has just been read, else the index. */
 static char *name_of(const struct csv_table *t, int cell)
 {
     char index[16];
@@ -82,7 +82,7 @@ static err take_names(struct csv_table *t, int width)
     return OK;
 }
 
-/* To know it where it comes again */
+/* Keeps the header, to recognize it if it is repeated */
 static err keep_header(struct csv_table *t)
 {
     const int width = t->text.count;
@@ -169,7 +169,7 @@ static err check_width(const struct csv_table *t)
                 t->text.count, csv_width_reason(&names, &t->text, reason));
 }
 
-/* Of words it would be one more row, with one more class. */
+/* Refuses a repeated header: with cells of words it would count as a row, with another class. */
 static err check_is_data(const struct csv_table *t)
 {
     struct csv_names header = csv_table_names(t);
@@ -233,7 +233,7 @@ static err next_row(struct row_reader *reader, struct row *ret, bool *ret_found)
     return t->without_labels ? OK : read_label(t, &ret->label);
 }
 
-/* The first row has been read to know how many cells there are. */
+/* The first row may have been read already, to count its cells. */
 static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_found)
 {
     struct csv_table *t = (struct csv_table *)reader;
@@ -259,7 +259,7 @@ static void close_reader(struct row_reader *reader)
 
 /* ---- opening ---- */
 
-/* Where no label is needed its column may be missing; where it is there, it is still no feature. */
+/* Without labels the column may be missing; if it exists, it is still not a feature. */
 static err find_label(struct csv_table *t, const struct csv_key *key)
 {
     err e = csv_table_find(t, key, &t->label);
@@ -268,7 +268,7 @@ static err find_label(struct csv_table *t, const struct csv_key *key)
     return OK;
 }
 
-/* A shell passes \t on as two characters. */
+/* "\t" typed in a shell arrives as two characters. */
 static const char *delimiter_of(const struct csv_attributes *a)
 {
     return strcmp(a->delimiter, "\\t") == 0 ? "\t" : a->delimiter;
@@ -294,8 +294,8 @@ static int most_frequent(const int *widths, int count)
     return ret;
 }
 
-/* Where nobody names the cells and the first row may be a broken one: as many as most of the first
- * rows have. 0: there is no row. */
+/* For cells without names if the first row may be broken: the most frequent number of cells in the
+ * first rows. 0: no rows. */
 static err count_cells(const struct csv_table *t, const struct format_context *context, int *ret)
 {
     int widths[ROWS_COUNTED], count = 0;
@@ -312,10 +312,10 @@ static err count_cells(const struct csv_table *t, const struct format_context *c
     delimited_close(&text);
     input_close(in);
     *ret = most_frequent(widths, count);
-    return OK; /* what is wrong with a row is told when it is read */
+    return OK; /* errors are reported when rows are read */
 }
 
-/* To the end of a file which has no other rows */
+/* Leaves out all rows of a file that has only broken ones */
 static err leave_out_all(struct csv_table *t, bool *ret_found)
 {
     do {
@@ -326,8 +326,8 @@ static err leave_out_all(struct csv_table *t, bool *ret_found)
     return OK;
 }
 
-/* A broken one is read again as a row, by whoever counts those that are broken, unless nobody can
- * know how many cells it is to have: then all may be broken. */
+/* If the first row is broken, seeks back, so that it is read and counted as a row; unless the
+ * number of cells cannot be determined: then all rows may be broken. */
 static err find_first_row(struct csv_table *t, const struct format_context *context,
                           bool *ret_found)
 {
@@ -343,7 +343,7 @@ static err find_first_row(struct csv_table *t, const struct format_context *cont
     return width ? OK : leave_out_all(t, ret_found);
 }
 
-/* Of a file whose cells have no names */
+/* The number of cells of a file whose cells have no names */
 static err find_width(const struct csv_table *t, const struct format_context *context, int *ret)
 {
     *ret = context->cell_names.count;
@@ -352,7 +352,7 @@ static err find_width(const struct csv_table *t, const struct format_context *co
     return OK;
 }
 
-/* Rows of another format, which would be names otherwise */
+/* Refuses JSON lines, which would be taken as names */
 static err check_no_object(const struct csv_table *t)
 {
     const struct cell *first = &t->text.cells[0], *last = &t->text.cells[t->text.count - 1];
@@ -364,7 +364,7 @@ static err check_no_object(const struct csv_table *t)
                 t->path);
 }
 
-/* Names that are given replace those of a header. */
+/* "names" of the spec replace those of the header. */
 static err read_first(struct csv_table *t, const struct csv_key *label,
                       const struct format_context *context)
 {
@@ -454,7 +454,7 @@ void csv_table_close(struct csv_table *t)
     input_close(t->input);
 }
 
-/* By the names of a header: others are the spec's, and are those of every file. */
+/* Only for names from headers: names from the spec are the same for every file. */
 static err lay_out(struct csv_table *t, const struct format_context *context)
 {
     const struct csv_attributes *a = t->attributes;

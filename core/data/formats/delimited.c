@@ -12,11 +12,12 @@
 #endif
 
 enum {
-    BUFFER_BYTES = RECORD_BYTES_MAX + 1, /* a record, and the NUL behind its last cell */
-    MARKED_BYTES = 16 << 10,             /* at once: what stays in the nearest cache */
-    STEP_BYTES = 64,                     /* of which a word has the bits */
-    OTHERS_BYTES = 16 << 20,             /* beyond ASCII: a file that is UTF-8 so far is UTF-8 */
-    NULS_BYTES_MAX = 256 << 20,          /* at the end of a file, which are looked through */
+    BUFFER_BYTES = RECORD_BYTES_MAX + 1, /* a record, and a NUL after its last cell */
+    MARKED_BYTES = 16 << 10,             /* searched at once: fits into the L1 cache */
+    STEP_BYTES = 64,                     /* bytes per 64-bit mask */
+    OTHERS_BYTES = 16 << 20,             /* bytes checked for UTF-8; after that the file is taken
+                                            as valid */
+    NULS_BYTES_MAX = 256 << 20,          /* limit of NULs to look through at the end of a file */
 };
 _Static_assert((int)MARKED_BYTES <= (int)CELLS_MAX, "marks of too many cells");
 
@@ -32,8 +33,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The first CR that no LF is behind; NULL: there is none. One that is the last byte may be in front
- * of one. */
+/* The first CR that is not followed by LF; NULL: none. A CR as the last byte does not count, as LF
+ * may follow. */
 static const char *find_lone_return(const char *from, const char *to)
 {
     while (from < to && (from = memchr(from, '\r', (size_t)(to - from))) != NULL) {
@@ -43,15 +44,15 @@ static const char *find_lone_return(const char *from, const char *to)
     return NULL;
 }
 
-/* In most files there is neither, and no line is looked at again. */
+/* Whether there are NULs or lone CRs; most files have none, so that lines need no further check. */
 static bool has_odd_bytes(const char *from, size_t bytes)
 {
     return memchr(from, '\0', bytes) || find_lone_return(from, from + bytes);
 }
 
-/* Words are compared by their bytes: of a text in Latin-1 none is like that of other files. JSON is
- * refused by whoever reads it. from: of the buffer, what is new, with the beginning of a character
- * before it. */
+/* Warns of text that is not UTF-8: words are compared by their bytes, so Latin-1 words would not
+ * match those of other files. (For JSON the parser reports it.) from: index of the new bytes in the
+ * buffer; a character may begin before it. */
 static void look_for_others(struct delimited *d, size_t from)
 {
     enum { BYTES_BEFORE = 3 };
@@ -73,8 +74,7 @@ static bool has_others(const char *from, size_t bytes)
     return all & 0x80;
 }
 
-/* Moves what is left to the beginning of the buffer and fills the rest of it, or this many bytes.
- */
+/* Moves the rest to the beginning of the buffer and reads until the buffer has up to `bytes`. */
 static err fill_to(struct delimited *d, size_t bytes)
 {
     size_t got = 0;
@@ -82,7 +82,7 @@ static err fill_to(struct delimited *d, size_t bytes)
     d->end -= d->at;
     d->at = 0;
     TRY(input_some(d->input, d->buffer + d->end, bytes - d->end, &got));
-    const size_t behind = d->end > 0 ? 1 : 0; /* a CR that was the last byte */
+    const size_t behind = d->end > 0 ? 1 : 0; /* the last byte may be a CR */
     if (!d->is_odd) d->is_odd = has_odd_bytes(d->buffer + d->end - behind, got + behind);
     d->end += got;
     d->is_at_end = got == 0;
@@ -98,8 +98,8 @@ static err fill(struct delimited *d)
     return fill_to(d, RECORD_BYTES_MAX);
 }
 
-/* Spreadsheets put a byte order mark in front; it would become part of the first column's name. A
- * stream opens a file for its names and rows that are elsewhere: not much is read here. */
+/* Skips the byte order mark that spreadsheets write, which would become part of the first column's
+ * name. Reads little, since a stream may open a file just for its names. */
 static err look_at_head(struct delimited *d)
 {
     while (d->end < INPUT_TOLD_BYTES && !d->is_at_end) TRY(fill_to(d, MARKED_BYTES));
@@ -115,7 +115,7 @@ err delimited_open(struct input *input, char delimiter, struct delimited *ret)
     d.buffer = malloc(BUFFER_BYTES);
     d.marks = malloc(MARKED_BYTES * sizeof *d.marks);
     err e = block_new(CELLS_MAX * sizeof *d.cells, &d.cell_memory);
-    d.cells = d.cell_memory.at; /* all text: nothing else is ever set */
+    d.cells = d.cell_memory.at; /* other members stay zero, since all cells are text */
     if (e || !d.buffer || !d.marks) e = fail(ERR_MEMORY, "no memory to read %s", input_path(input));
     if (!e) e = look_at_head(&d);
     if (e)
@@ -139,7 +139,7 @@ void delimited_close(struct delimited *d)
     *d = (struct delimited){0};
 }
 
-/* Where a byte of a cell stands. */
+/* Position of a byte within a cell. */
 enum byte_place { AT_START, IN_TEXT, IN_QUOTES, BEHIND_QUOTE };
 
 static bool has_quotes(const struct delimited *d)
@@ -147,7 +147,7 @@ static bool has_quotes(const struct delimited *d)
     return d->delimiter != WORDS && d->delimiter != LINES;
 }
 
-/* How long the delimiter is that begins at `from`, before `to`; 0: none does. */
+/* Bytes of the delimiter that begins at `from`; 0: none. to: end of the text. */
 static size_t delimiter_at(const struct delimited *d, const char *from, const char *to)
 {
     if (*from != d->delimiter) return 0;
@@ -156,10 +156,9 @@ static size_t delimiter_at(const struct delimited *d, const char *from, const ch
     return fits && memcmp(from + 1, d->more, d->more_bytes) == 0 ? 1 + d->more_bytes : 0;
 }
 
-/* Where the byte behind c stands, which is in no delimiter, unless that is quoted. A quote opens in
- * front of a cell only: elsewhere it is text, as in 5" screen. A doubled one closes and opens
- * again.
- */
+/* The position of the byte after c; c is not part of a delimiter, unless quoted. A quote only opens
+ * at the beginning of a cell: elsewhere it is text, as in 5" screen. A doubled quote closes and
+ * opens again. */
 static enum byte_place place_after(enum byte_place place, char c)
 {
     if (place == IN_QUOTES) return c == '"' ? BEHIND_QUOTE : IN_QUOTES;
@@ -167,7 +166,7 @@ static enum byte_place place_after(enum byte_place place, char c)
     return place == AT_START && is_blank(c) ? AT_START : IN_TEXT;
 }
 
-/* How far a record was searched; offsets from the buffer's `at`. */
+/* Progress of searching a record's end; done: offset from the buffer's `at`. */
 struct record_search {
     size_t done;
     enum byte_place place;
@@ -175,7 +174,7 @@ struct record_search {
     bool has_quote;
 };
 
-/* Most often the next line end, in a line without any quote: found by vectors. */
+/* The common case of a line without quotes: finds its end by memchr, which is vectorized. */
 static bool find_plain_end(const struct delimited *d, struct record_search *s)
 {
     const char *from = d->buffer + d->at;
@@ -185,7 +184,7 @@ static bool find_plain_end(const struct delimited *d, struct record_search *s)
     return true;
 }
 
-/* Looks for the line end outside quotes in what the buffer holds. */
+/* Looks in the buffer for the line end that is not in quotes. */
 static bool find_end(const struct delimited *d, struct record_search *s)
 {
     const char *from = d->buffer + d->at;
@@ -196,7 +195,7 @@ static bool find_end(const struct delimited *d, struct record_search *s)
         const char c = from[s->done];
         s->lines += c == '\n';
         if (c == '\n' && s->place != IN_QUOTES) return true;
-        if (have - s->done <= d->more_bytes && !d->is_at_end) return false; /* it may be cut */
+        if (have - s->done <= d->more_bytes && !d->is_at_end) return false; /* may be cut */
         const size_t width = s->has_quote && s->place != IN_QUOTES
                                  ? delimiter_at(d, from + s->done, from + have)
                                  : 0;
@@ -209,8 +208,8 @@ static bool find_end(const struct delimited *d, struct record_search *s)
     return false;
 }
 
-/* Is all that is left of the file NULs, from the first one? Then it is read. Of a file that has a
- * size and no bytes, it is not: that takes hours. */
+/* Whether from the first NUL on, the rest of the file is only NULs and line ends; reads it, up to
+ * NULS_BYTES_MAX, since a huge sparse file would take hours. */
 static err pass_nuls(struct delimited *d, bool *ret_is_so)
 {
     while (d->buffer[d->at]) d->at++;
@@ -227,7 +226,7 @@ static err pass_nuls(struct delimited *d, bool *ret_is_so)
     return OK;
 }
 
-/* NULs are at the end of a file whose host went down while it was written: one broken row. */
+/* NULs at the end are from a host that crashed while writing: they count as one broken row. */
 static err refuse_long(struct delimited *d, const struct record_search *s)
 {
     const bool has_quote = s->place == IN_QUOTES;
@@ -244,7 +243,7 @@ static err refuse_long(struct delimited *d, const struct record_search *s)
                             : "");
 }
 
-/* The bytes of the next record without its line end; *ret_bytes of it, *ret_taken with it. */
+/* Finds the next record; *ret_bytes: without its line end, *ret_taken: with it. */
 static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken)
 {
     struct record_search s = {0};
@@ -258,21 +257,22 @@ static err find_record(struct delimited *d, size_t *ret_bytes, size_t *ret_taken
         found = find_end(d, &s);
     }
     if (s.place == IN_QUOTES) {
-        d->is_passed = s.lines == 0; /* else it may have swallowed rows */
+        d->is_passed = s.lines == 0; /* else the quote may have swallowed rows */
         d->at = d->is_passed ? d->end : d->at;
         return fail(ERR_INPUT, "%s: line %lld: a quote is opened and the file ends",
                     input_path(d->input), (long long)d->line);
     }
     d->next_line += s.lines;
     d->has_quote = s.has_quote;
-    d->lines = s.lines + !found; /* of the last one the line end may be missing */
+    d->lines = s.lines + !found; /* the last line may lack a line end */
     *ret_bytes = s.done;
     *ret_taken = s.done + (found ? 1 : 0);
     if (s.done > 0 && d->buffer[d->at + s.done - 1] == '\r') --*ret_bytes;
     return OK;
 }
 
-/* *to is the delimiter or line end behind the cell, or the spare byte of the buffer. */
+/* *to, which is overwritten by a NUL, is the delimiter or line end after the cell, or the extra
+ * byte of the buffer. */
 static void trim(char *from, char *to, struct cell *ret)
 {
     while (from < to && is_blank(*from)) from++;
@@ -282,8 +282,8 @@ static void trim(char *from, char *to, struct cell *ret)
     ret->length = (size_t)(to - from);
 }
 
-/* A quote that is opened by mistake goes to the next one, maybe lines below: what is between is no
- * word. Of a cell within one line a quote that does not end it is text. */
+/* A quote opened by mistake extends to the next quote, maybe lines below: true if there is text
+ * after that one. (In a cell within one line a closing quote followed by text is just text.) */
 static bool has_swallowed(const struct cell *cell)
 {
     if (cell->length == 0 || cell->text[0] != '"' || !memchr(cell->text, '\n', cell->length))
@@ -304,8 +304,8 @@ static err refuse_swallowed(const struct delimited *d)
         input_path(d->input), (long long)d->line, d->count);
 }
 
-/* Takes the quotes off a cell in place, and blanks around what is between them; "" inside becomes
- * one quote. */
+/* Removes quotes around a cell in place, and then blanks at its ends; "" inside becomes one quote.
+ */
 static void unquote(struct cell *cell)
 {
     if (cell->length < 2 || cell->text[0] != '"' || cell->text[cell->length - 1] != '"') return;
@@ -318,7 +318,7 @@ static void unquote(struct cell *cell)
     trim(begin, to, cell);
 }
 
-/* The delimiter behind the cell, or `to`; *ret_width is how long it is. */
+/* The delimiter after the cell, or `to`; *ret_width: bytes of the delimiter. */
 static char *cell_end(const struct delimited *d, char *from, char *to, size_t *ret_width)
 {
     enum byte_place place = AT_START;
@@ -336,7 +336,7 @@ static err too_many(const struct delimited *d)
                 (long long)d->line, (int)CELLS_MAX);
 }
 
-/* Cells are cut in place: the bytes of the record are overwritten by NULs and unquoted text. */
+/* Splits into cells in place: overwrites bytes of the record by NULs and unquoted text. */
 static err split(struct delimited *d, char *from, char *to)
 {
     for (d->count = 0; d->count < CELLS_MAX; d->count++) {
@@ -373,7 +373,7 @@ static void take_line(struct delimited *d, char *from, char *to)
     d->count = d->cells[0].length > 0;
 }
 
-/* In quotes it is text; of a whole line whoever reads it knows what it is. */
+/* Whether there is a CR outside quotes; with LINES the caller decides. */
 static bool has_return(const struct delimited *d, const char *from, size_t bytes)
 {
     enum byte_place place = AT_START;
@@ -388,7 +388,7 @@ static bool has_return(const struct delimited *d, const char *from, size_t bytes
     return false;
 }
 
-/* Of a file that has such bytes somewhere */
+/* For files with is_odd */
 static err check_bytes(struct delimited *d, const char *from, size_t bytes)
 {
     const bool has_nul = memchr(from, '\0', bytes);
@@ -398,7 +398,7 @@ static err check_bytes(struct delimited *d, const char *from, size_t bytes)
                 has_nul ? of_nul : delimited_of_return);
 }
 
-/* As next_cells finds them, and what it would find in the first of them */
+/* Whether next_cells would find cells, the first of them not a comment */
 static bool has_cells(const struct delimited *d, const char *from, size_t bytes, char comment)
 {
     size_t blanks = 0;
@@ -437,10 +437,10 @@ err delimited_seek(struct delimited *d, uint64_t begin, int64_t line)
 
 /* ---- many lines at once ----
  *
- * Most lines are whole in the buffer and without a quote. Of a stretch of these the places where
- * cells end are found 64 bytes at a time; then each line is cut there. */
+ * Most lines are complete in the buffer and have no quotes. For a run of these, ends of cells are
+ * found 64 bytes at a time; then each line is split there. */
 
-/* A bit for each byte that is c, the first one's lowest. */
+/* A bit for each byte that equals c; the first byte has the lowest bit. */
 #ifdef __SSE2__
 static uint64_t bits_of(const char at[STEP_BYTES], char c)
 {
@@ -453,8 +453,8 @@ static uint64_t bits_of(const char at[STEP_BYTES], char c)
     return bits;
 }
 #else
-/* In a word of 8, the highest bit of a byte is set where the byte is 0 behind the exclusive or; the
- * product brings the 8 together. */
+/* In a word of 8 bytes, the highest bit of each byte is set if the byte is 0 after xor; the product
+ * gathers the 8 bits. */
 static uint64_t bits_of(const char at[STEP_BYTES], char c)
 {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
@@ -469,7 +469,8 @@ static uint64_t bits_of(const char at[STEP_BYTES], char c)
 }
 #endif
 
-/* Where cells and lines end in the 64 bytes, up to a quote; *ret_goes_on is false where one is. */
+/* Ends of cells and lines in the 64 bytes, up to the first quote; *ret_goes_on is false if there is
+ * one. */
 static uint64_t ends_of(const struct delimited *d, const char *at, bool *ret_goes_on)
 {
     const char delimiter = d->delimiter == WORDS ? ' ' : d->delimiter;
@@ -480,7 +481,7 @@ static uint64_t ends_of(const struct delimited *d, const char *at, bool *ret_goe
     return quotes ? ends & ((quotes & -quotes) - 1) : ends;
 }
 
-/* Of whole lines only: what is behind the last line end is looked at again. */
+/* Keeps marks of complete lines only: the rest is searched again later. */
 static void mark_lines(struct delimited *d)
 {
     const char *from = d->buffer + d->at;
@@ -497,8 +498,8 @@ static void mark_lines(struct delimited *d)
     d->mark_count = count;
 }
 
-/* Cuts the next of the marked lines. Between words there may be several blanks, and in a line of
- * nothing else there are no cells: so it is with an empty line. */
+/* Splits the next marked line. Between words there may be several blanks; a blank or empty line has
+ * no cells. */
 static void take_marked(struct delimited *d)
 {
     const bool may_be_empty = has_quotes(d);
@@ -521,7 +522,7 @@ static void take_marked(struct delimited *d)
     d->at = (size_t)(from - d->buffer);
 }
 
-/* Empty lines have no cells; nor have blank ones where words or lines are read. */
+/* Empty lines have no cells; with WORDS or LINES nor have blank ones. */
 static err next_cells(struct delimited *d, bool *ret_found)
 {
     size_t bytes = 0, taken = 0;

@@ -11,9 +11,9 @@
 #include "core/data/loops.h"
 #include "core/data/storage.h"
 
-enum { CURVE_PIECES = 4 }; /* straight pieces of a curve */
+enum { CURVE_PIECES = 4 }; /* straight pieces per curve */
 
-static const float height_min = 6.5f, height_max = 9.5f; /* half of it, pixels */
+static const float height_min = 6.5f, height_max = 9.5f; /* half the height, pixels */
 static const float aspect_min = 0.8f, aspect_max = 1.2f; /* width to height */
 static const float turn_max = 0.23f;                     /* radians, either way */
 static const float shear_max = 0.3f;
@@ -21,7 +21,7 @@ static const float bend_max = 0.2f;                /* of the half height, at its
 static const float shift_max = 1.75f;              /* pixels, either way */
 static const float pen_min = 0.6f, pen_max = 1.5f; /* half the stroke's width, pixels */
 static const float ink_min = 110, ink_max = 255;
-static const float noise_max = 60; /* in either direction; most of it less */
+static const float noise_max = 60; /* up or down; mostly less */
 static const float gap_max = 5.0f; /* radius of a disc without ink, pixels */
 
 struct digits_attributes {
@@ -30,7 +30,7 @@ struct digits_attributes {
 };
 static const char *const splits[] = {"train", "test", NULL};
 
-/* The random numbers of one image, drawn in the order of its use. */
+/* The random numbers of one image, drawn in the order of use. */
 struct draws {
     uint64_t key, next;
 };
@@ -40,14 +40,14 @@ static float draw(struct draws *d, float low, float high)
     return low + (high - low) * random_uniform(d->key, d->next++);
 }
 
-/* From the plane of the glyphs to pixels. */
+/* Maps the plane of the glyphs to pixels. */
 struct hand {
     float bend[4];          /* x += bend of y^2, x y; y += bend of x^2, x y */
     float xx, xy, yx, yy;   /* the linear part */
-    float shift_x, shift_y; /* of the middle */
+    float shift_x, shift_y; /* of the center */
 };
 
-/* sin and cos to 1e-6 for |angle| < 0.5: the library's may differ in the last bit by machine */
+/* sin and cos to 1e-6 for |angle| < 0.5: libm's may differ in the last bit between machines */
 static void sine_cosine(float angle, float *sine, float *cosine)
 {
     float square = angle * angle;
@@ -55,7 +55,7 @@ static void sine_cosine(float angle, float *sine, float *cosine)
     *cosine = 1 - square / 2 * (1 - square / 12 * (1 - square / 30));
 }
 
-/* The order of the draws is part of what an image is: changing it changes every digit. */
+/* Changing the order of the draws would change every image. */
 static struct hand draw_hand(struct draws *d)
 {
     struct hand h;
@@ -73,7 +73,7 @@ static struct hand draw_hand(struct draws *d)
     return h;
 }
 
-/* Bent in the plane of the glyph first, so that strokes which meet still meet. */
+/* Bends in the plane of the glyph first, so that strokes that meet still meet. */
 static struct point place(const struct hand *h, float x, float y)
 {
     float bent_x = x + h->bend[0] * y * y + h->bend[1] * x * y;
@@ -145,7 +145,7 @@ static int digit_of_row(uint64_t key, int64_t row)
     return (int)random_permute(random_u64(key, (uint64_t)row / 10), 10, (uint64_t)row % 10);
 }
 
-/* Labels and images are drawn under keys of their own. */
+/* Labels and images are drawn by separate keys. */
 static void draw_rows(uint64_t key, int64_t rows, uint8_t *images, int32_t *labels)
 {
     const struct loops *loops = loops_best();

@@ -13,7 +13,7 @@ void elements_close(struct stored_rows *e)
     *e = (struct stored_rows){0};
 }
 
-/* The format may be big-endian, memory is not. */
+/* Converts from big-endian; memory is little-endian. */
 static void swap_words(void *words, size_t bytes)
 {
     uint32_t *word = words;
@@ -36,7 +36,7 @@ err elements_bytes(const struct stored_file *file, int64_t rows, uint64_t *ret)
     return OK;
 }
 
-/* One channel behind the other becomes one pixel behind the other. */
+/* Transposes [channel][pixel] to [pixel][channel]. */
 static void turn(const struct stored_file *file, const char *from, char *to)
 {
     const int64_t channels = file->shape.dim[2], pixels = shape_count(&file->shape) / channels;
@@ -46,7 +46,7 @@ static void turn(const struct stored_file *file, const char *from, char *to)
             memcpy(to, from + (size_t)(channel * pixels + pixel) * size, size);
 }
 
-/* The numbers of a row, from where its head begins */
+/* Copies the numbers of a row; from: begin of its head */
 static void take(const struct stored_file *file, const char *from, void *to)
 {
     const size_t bytes = (size_t)shape_count(&file->shape) * dtype_size(file->dtype);
@@ -80,7 +80,7 @@ static err load(const struct stored_file *file, int64_t rows, struct block *ret)
     return OK;
 }
 
-/* Of rows with heads: the numbers alone, and the labels that are among the heads */
+/* Splits rows with heads: numbers, and labels in the heads */
 static err part(const struct stored_rows *e, const struct block *whole, struct storage *ret)
 {
     const struct stored_file *file = &e->features;
@@ -143,12 +143,12 @@ struct stored_side {
     uint64_t begin; /* byte of the first row */
     size_t row_bytes, capacity, have, used;
     char *buffer;     /* [capacity]: from `used` to `have` are bytes of rows, */
-    int64_t row;      /* this one and those behind it */
-    const char *last; /* the row that was read last */
+    int64_t row;      /* this one and those after it */
+    const char *last; /* the row read last */
 };
 
 struct stored_reader {
-    struct row_reader reader; /* first: what others see */
+    struct row_reader reader; /* first: the public part */
     struct column stored[STORED_COLUMNS];
     struct stored_side sides[STORED_COLUMNS]; /* LABELS, FEATURES */
     int64_t row, rows;
@@ -186,7 +186,7 @@ static err go_to(struct stored_side *s, int64_t row)
     return OK;
 }
 
-/* Behind the last row a file ends; of a packed one this checks the sum over all. */
+/* After the last row the file must end; for a packed one this verifies its checksum. */
 static err read_side(struct stored_reader *r, struct stored_side *s)
 {
     if (!s->file.input) return OK;
@@ -219,7 +219,7 @@ static err skip_row(struct row_reader *reader, struct row_place *ret, bool *ret_
     return OK;
 }
 
-/* At once: what is said afterwards of where to pause holds. */
+/* Seeks inputs right away, so that a later input_pause_at() remains valid. */
 static err seek_row(struct row_reader *reader, const struct row_place *place)
 {
     struct stored_reader *r = (struct stored_reader *)reader;
@@ -265,7 +265,7 @@ static void close_reader(struct row_reader *reader)
     free(r);
 }
 
-/* A plain file has exactly its rows; of a packed one this is known at its end. */
+/* A plain file must have exactly these rows; for a packed one this is found at its end. */
 static err check_size(const struct stored_side *s, int64_t rows)
 {
     struct input *in = s->file.input;

@@ -31,7 +31,7 @@ static err add_float(struct named_cells *c, struct cell *cell, uint32_t bits)
     return OK;
 }
 
-/* Lists of numbers are packed, or by older writers one field each. */
+/* Lists of numbers are packed; older writers use one field per number. */
 static err read_floats(struct named_cells *c, struct cell *cell, struct view list)
 {
     struct proto_field field;

@@ -22,7 +22,8 @@ static bool is_sum(const uint8_t *stored, const uint8_t *bytes, size_t count)
     return sum == crc32c_mask(crc32c(bytes, count));
 }
 
-/* A length of 30,840 begins with the bytes of zlib; its checksum says that it is one. */
+/* A length may look like a zlib header, such as 30840; a valid checksum shows that it is a length.
+ */
 static err find_packing(struct frames *f)
 {
     uint8_t head[HEAD_BYTES];
@@ -70,7 +71,7 @@ static err make_room(struct frames *f, size_t bytes)
     return OK;
 }
 
-/* That many bytes in the buffer, or as many as there are. */
+/* Has that many bytes in the buffer, or all that are left. */
 static err fill(struct frames *f, size_t bytes)
 {
     size_t got = 1;
@@ -88,7 +89,7 @@ static size_t have(const struct frames *f)
     return f->end - f->at;
 }
 
-/* 0 where the file ends */
+/* *ret_bytes 0: the end of the file */
 static err read_head(struct frames *f, size_t *ret_bytes)
 {
     TRY(fill(f, HEAD_BYTES));
@@ -122,14 +123,14 @@ static err read_frame(struct frames *f, size_t bytes)
                 bytes - HEAD_BYTES - TAIL_BYTES, have(f));
 }
 
-/* All of the next record; NULL bytes where there is none */
+/* Takes the next record; ret->at NULL: none */
 static err take_frame(struct frames *f, struct view *ret)
 {
     size_t bytes;
     f->number++;
     f->begin = input_offset(f->input) - have(f);
     *ret = (struct view){0};
-    if (f->is_cut) return OK; /* what there is of the last one was read */
+    if (f->is_cut) return OK; /* the last, incomplete record has been read */
     TRY(read_head(f, &bytes));
     if (bytes == 0) return OK;
     TRY(read_frame(f, bytes));

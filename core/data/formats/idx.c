@@ -1,8 +1,8 @@
 /* idx: the format of MNIST: a header (0, 0, type, rank; each dimension as a big-endian 32-bit
- * number), then the elements, big-endian, nothing behind them. Plain or packed.
+ * number), then the elements, big-endian, and nothing else. Plain or packed.
  *
  * Features of three dimensions [rows, y, x] are images of one channel and become [y, x, 1] per
- * example, so that a convolution takes them as they are.
+ * example, as convolutions need.
  */
 #include "core/data/formats/elements.h"
 
@@ -10,7 +10,7 @@ struct idx_attributes {
     struct strings features, labels;
 };
 
-/* [rows, ...] as the file has it. */
+/* Shape [rows, ...] in the file. */
 struct header {
     enum dtype dtype;
     int rank;
@@ -59,7 +59,7 @@ static err read_header(struct input *in, struct header *h)
     return OK;
 }
 
-/* Of one example: without the dimension of the rows. */
+/* Shape of one example, without the dimension of rows. */
 static struct shape example_shape(const struct header *h)
 {
     struct shape shape = {.rank = h->rank - 1};
@@ -67,7 +67,7 @@ static struct shape example_shape(const struct header *h)
     return shape;
 }
 
-/* The size is known from the header before memory is asked for, and checked against the file. */
+/* Checks the size in the header against the file before memory is allocated. */
 static err open_file(const struct format_context *context, const char *path, struct header *h,
                      struct stored_file *ret)
 {
@@ -91,7 +91,7 @@ static err open_features(const struct format_context *context, struct stored_row
     if (h.dtype == INT32)
         return fail(ERR_INPUT, "%s: offset 2: features must be uint8 or float32, not int32",
                     input_path(e->features.input));
-    /* one channel, so that conv2d and flatten both take it */
+    /* one channel, so that both conv2d and flatten accept it */
     if (h.rank == 3) e->features.shape.dim[e->features.shape.rank++] = 1;
     e->rows = h.dim[0];
     return OK;

@@ -12,8 +12,7 @@ enum { DIGITS_OF_BYTE = 5 }; /* "1e19" has 20 */
 
 /* ---- the text ---- */
 
-/* The reader of JSON passes over a zero byte behind a number, and whoever walks would stay there.
- */
+/* The library skips a NUL after a number, where traversal would stop, so NULs are refused. */
 json_t *json_cells_load(const char *text, size_t bytes, json_error_t *ret_error)
 {
     const char *zero = bytes ? memchr(text, 0, bytes) : NULL;
@@ -31,7 +30,7 @@ const char *json_skip_blanks(const char *at)
     return at;
 }
 
-/* From a quote to behind the next one, or to the end of a text that is not right */
+/* From a quote to after the closing one, or to the end of a malformed text */
 static const char *skip_string(const char *at)
 {
     for (at++; *at && *at != '"'; at++) at += *at == '\\' && at[1];
@@ -73,7 +72,7 @@ const char *json_skip_key(const char *at)
     return json_enter(skip_string(at));
 }
 
-/* A name that stands in another way than it is may be any. */
+/* A name with escapes may be any name, so counts as wanted. */
 static bool is_wanted(const struct named_cells *cells, const char *name, const char *end)
 {
     const size_t length = (size_t)(end - name);
@@ -112,7 +111,7 @@ static size_t text_length(const struct json_value *value)
     return (size_t)(skip_scalar(value->text) - value->text);
 }
 
-/* 12, 12.0 and 1.2e1 are one number: it is an id, where 64 bits have it. */
+/* 12, 12.0 and 1.2e1 are the same number, which is an id if it fits into 64 bits. */
 static bool read_integer(const struct json_value *value, int64_t *ret)
 {
     bool is_negative;
@@ -148,8 +147,8 @@ const char *json_type_text(const json_t *value)
                                    : "a number";
 }
 
-/* A number that is no id is a word, like the cell of a table: a whole one its digits, another one
- * as it is written. */
+/* A number that is not an id becomes text, as in a table: a whole number its digits, others as
+ * written. */
 static void add_number(struct json_cells *m, struct cell *cell, const struct json_value *value)
 {
     bool is_negative = false;
@@ -187,7 +186,7 @@ static err refuse(const json_t *value, const char *where)
                 json_type_text(value), where);
 }
 
-/* Integers among numbers are numbers. */
+/* A list of integers and other numbers is a list of numbers. */
 static err find_list(const struct json_value *array, enum list_kind *ret)
 {
     struct json_value value = {.text = json_enter(array->text)};

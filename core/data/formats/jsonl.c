@@ -7,13 +7,13 @@
 #include "core/data/formats/named_lines.h"
 
 struct jsonl {
-    struct named_lines lines; /* first: what others see */
+    struct named_lines lines; /* first: the public part */
     struct json_cells cells;
-    json_t *line;         /* of the row: words are in it */
-    struct buffer narrow; /* its text without what nobody wants */
+    json_t *line;         /* the parsed row; words point into it */
+    struct buffer narrow; /* the row's text with wanted members only */
 };
 
-/* The line, or what is wanted of it: columns in errors are of this text */
+/* The line, or its wanted members: columns in errors refer to this text */
 static err find_text(struct jsonl *s, const char **ret, size_t *ret_bytes)
 {
     const struct cell *line = &s->lines.text.cells[0];
@@ -28,7 +28,7 @@ static err find_text(struct jsonl *s, const char **ret, size_t *ret_bytes)
     return OK;
 }
 
-/* Members come in the order of the line. */
+/* Members are iterated in the order of the line. */
 static err read_members(struct json_cells *cells, json_t *object, const char *line)
 {
     const char *name, *key = json_enter(line);

@@ -91,7 +91,7 @@ static void remember(struct label_seen *seen, const struct cell *cell)
     if (seen->count < LABELS_NAMED) strcpy(seen->others[seen->count++], text);
 }
 
-/* The one value of a list as text; false: there is not one. */
+/* The only value of a list, as text; false: none or several. */
 static bool only_value(const struct cell *list, char text[LABEL_TEXT_MAX], struct cell *ret)
 {
     struct items items = {.cell = list};
@@ -113,14 +113,14 @@ bool label_text(const struct cell *cell, char buffer[LABEL_TEXT_MAX], struct cel
     return cell->text || only_value(cell, buffer, ret);
 }
 
-/* Most often labels are classes below 10. */
+/* The common case of a class below 10. */
 static bool is_digit(const struct label_form *form, const struct cell *cell)
 {
     return form->type != LABEL_WORD && !form->positive && form->classes.count == 0 && cell->text &&
            cell->length == 1 && cell->text[0] >= '0' && cell->text[0] <= '9';
 }
 
-/* Nothing stands for a missing label: a row without one cannot be learned from. */
+/* There is no default for labels: one cannot train on a row without. */
 bool label_read(const struct label_form *form, const struct cell *given, struct label_seen *seen,
                 double *ret)
 {

@@ -1,8 +1,8 @@
-/* libsvm: a label and, of what is not 0, "index:value" per line; indices from 1. Plain or packed.
+/* libsvm: per line a label and "index:value" for nonzero values; indices from 1. Plain or packed.
  *
- * As cells, a row has one, "features": ids, which are the indices less 1, and their values. Where
- * no columns are made of it, features become float32 [features], zeros included. A comment goes
- * from # to the end of the line. Rows to predict may be without a label.
+ * A row has a single cell, "features": ids, which are indices minus 1, and their values. Without
+ * data.columns, features become float32 [features], zeros included. A comment goes from # to the
+ * end of the line. Rows to predict may lack the label.
  */
 #include "core/data/columns/column.h"
 #include "core/data/columns/decimal.h"
@@ -23,7 +23,7 @@ enum { PAIRS_GROW_MIN = 256 };
 static const char COMMENT = '#';
 
 struct libsvm {
-    struct row_reader reader; /* first: what others see */
+    struct row_reader reader; /* first: the public part */
     const struct libsvm_attributes *attributes;
     struct input *input;
     struct delimited text;
@@ -34,7 +34,7 @@ struct libsvm {
     double *values;
     int64_t capacity;
     struct cell cell; /* "features" */
-    double *sums;     /* [features] zeros, but while a row is made */
+    double *sums;     /* [features] zeros, except while a row is made */
     struct column stored[STORED_COLUMNS];
 };
 
@@ -64,8 +64,8 @@ static err make_room(struct libsvm *s)
     return OK;
 }
 
-/* The colon behind an index, which most often has no more than seven digits; NULL: there is none.
- * The word has a NUL behind, which ends the digits. */
+/* Reads an index, mostly at most seven digits; returns the colon after it, or NULL: none. The word
+ * is NUL-terminated, which ends the digits. */
 static const char *read_index(const struct cell *word, uint64_t *ret)
 {
     const char *at = word->text;
@@ -83,7 +83,7 @@ static const char *read_index(const struct cell *word, uint64_t *ret)
     return *at == ':' ? at : NULL;
 }
 
-/* "7:0.5" */
+/* Reads "7:0.5" */
 static bool read_pair(const struct cell *word, int64_t *ret_id, double *ret_value)
 {
     uint64_t index;
@@ -100,7 +100,7 @@ static bool read_pair(const struct cell *word, int64_t *ret_id, double *ret_valu
     return true;
 }
 
-/* What is in front of a comment that begins within the word: "7:0.5#it" */
+/* *ret: the word up to a comment that begins within it: "7:0.5#it". true: there is one */
 static bool cut_comment(const struct cell *word, struct cell *ret)
 {
     const char *comment = memchr(word->text, COMMENT, word->length);
@@ -109,7 +109,7 @@ static bool cut_comment(const struct cell *word, struct cell *ret)
     return comment != NULL;
 }
 
-/* What others write there */
+/* What was expected, with hints on common variants */
 static const char *expected_pair(const struct cell *word)
 {
     const char *end = word->text + word->length;
@@ -146,7 +146,7 @@ static err read_pairs(struct libsvm *s, int first)
     return OK;
 }
 
-/* A row to predict may begin with its first pair. */
+/* A row to predict may begin with a pair. */
 static bool has_label(const struct libsvm *s)
 {
     const struct cell *first = &s->text.cells[0];
@@ -158,7 +158,7 @@ static bool is_comment(const struct libsvm *s)
     return s->text.cells[0].text[0] == COMMENT;
 }
 
-/* That is no comment */
+/* Next line that is not a comment */
 static err next_line(struct libsvm *s, bool *ret_found)
 {
     err e;
@@ -220,7 +220,7 @@ static err too_large(const struct libsvm *s, int64_t id)
                 s->reader.name, (long long)s->text.line, (long long)id + 1);
 }
 
-/* Values of one index add up, as they do where a column of ids is made of them. */
+/* Values of the same index are added, as with a column of ids. */
 static err make_row(const struct row_reader *reader, const struct row *row, void *label,
                     void *features)
 {

@@ -21,7 +21,7 @@ static int compare(const char *a, size_t a_length, const char *b, size_t b_lengt
     return order ? order : (a_length > b_length) - (a_length < b_length);
 }
 
-/* Where the name stands in `sorted`, or would stand. */
+/* Index in `sorted` of the name, or where it would be inserted. */
 static int place_of(const struct named_cells *c, const char *name, size_t length)
 {
     int from = 0, to = c->count;
@@ -97,7 +97,7 @@ static err add_names(struct named_cells *c, const struct strings *names)
     return OK;
 }
 
-/* Rows need not have the cell of a column that has something in its place. */
+/* Adds the cells of columns with a default, which rows may lack. */
 static err add_optional(struct named_cells *c, const struct named_attributes *a,
                         const struct format_context *context)
 {
@@ -111,7 +111,7 @@ static err add_optional(struct named_cells *c, const struct named_attributes *a,
     return OK;
 }
 
-/* The label is read whether it is listed or not. */
+/* The label is read even if "names" does not list it. */
 err named_cells_open(struct named_cells *c, const struct named_attributes *a,
                      const struct format_context *context)
 {
@@ -162,7 +162,7 @@ int named_cells_wanted(const struct named_cells *c, const char *name, size_t len
     return -1;
 }
 
-/* Rows of one writer have their cells in one order, most often. */
+/* Rows mostly have their cells in the same order, so c->expected is tried first. */
 err named_cells_find(struct named_cells *c, const char *name, size_t length, struct cell **ret)
 {
     int cell = c->wanted ? named_cells_wanted(c, name, length) : c->expected;
@@ -195,7 +195,7 @@ err named_cells_pass(struct named_cells *c, const char *name, bool *ret)
     return OK;
 }
 
-/* Of those that are kept: where they go; of others -1. */
+/* ret_places: new indices of names that are kept; -1 for others. Returns how many are kept. */
 static int settle_names(struct named_cells *c, int *ret_places)
 {
     int kept = 0;
@@ -279,7 +279,7 @@ void named_cells_add_word(struct named_cells *c, struct cell *cell, const char *
 
 /* ---- the label ---- */
 
-/* Another cell that may be meant */
+/* Another cell with a similar name, for messages */
 static struct suggestion near_label(const struct named_cells *c)
 {
     const char *const *names = (const char *const *)c->names;

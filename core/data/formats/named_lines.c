@@ -71,8 +71,8 @@ static err open_file(struct named_lines *s, const struct format_context *context
     return OK;
 }
 
-/* Names of the first lines that are sound, which are then read again, as those that are not:
- * whoever wants these is told. */
+/* Finds names in the first good lines. Then the file is opened again, so that all lines are read as
+ * rows and broken ones reported. */
 static err look(struct named_lines *s, const struct format_context *context, struct looked *ret)
 {
     bool found = true;

@@ -1,6 +1,6 @@
-/* random: uniform features in [0, 1) and labels that have nothing to do with them, for benchmarks.
+/* random: uniform features in [0, 1) and unrelated labels, for benchmarks.
  *
- * Feature i is a hash of (key, i): no state, and the fill runs in vectors.
+ * Feature i is a hash of (key, i): there is no state, so filling is vectorized.
  */
 #include "core/base/random.h"
 #include "core/data/loops.h"
@@ -14,9 +14,9 @@ struct random_attributes {
     int label_type; /* index into label_types */
 };
 
-enum { STRETCH = 1 << 20 }; /* floats under one key: far from where the 32-bit counter wraps */
+enum { STRETCH = 1 << 20 }; /* floats per key: far below where the 32-bit counter wraps */
 
-/* Each stretch has a key of its own, so the hash never repeats however many there are. */
+/* Each stretch has its own key, so the hash does not repeat. */
 static void fill_features(float *y, int64_t count, uint64_t key)
 {
     const struct loops *loops = loops_best();
@@ -26,7 +26,7 @@ static void fill_features(float *y, int64_t count, uint64_t key)
     }
 }
 
-/* Classes by remainder: the bias is below 2^-32, far under what labels without meaning need. */
+/* Classes by remainder: the bias below 2^-32 does not matter for random labels. */
 static void fill_labels(const struct random_attributes *a, uint64_t key, void *labels)
 {
     for (int64_t i = 0; i < a->rows; i++) {

@@ -13,8 +13,8 @@ struct raw_attributes {
     int64_t rows;
 };
 
-/* Without a header the size of the file is the only check there is, so it must fit exactly. Of a
- * packed file it says nothing: there "rows" bounds what is unpacked. */
+/* Without a header the file's size is the only check, so it must match exactly. For a packed file
+ * it cannot be checked: there "rows" limits what is unpacked. */
 static err find_rows(const struct input *in, const struct raw_attributes *a, struct stored_rows *e)
 {
     const char *name = input_path(in);

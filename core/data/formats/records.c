@@ -1,5 +1,5 @@
-/* records: rows of a fixed length, of which the first bytes are labels and the others an image, as
- * CIFAR-10 has them. */
+/* records: rows of a fixed length, the first bytes labels and the others an image, as in CIFAR-10.
+ */
 #include "core/data/formats/elements.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@ struct records {
     bool channels_first;
 };
 
-/* Without a header the size of the file is the only check there is, so it must fit exactly. Of a
- * packed file it says nothing: there "rows" bounds what is unpacked. */
+/* Without a header the file's size is the only check, so it must match exactly. For a packed file
+ * it cannot be checked: there "rows" limits what is unpacked. */
 static err find_rows(const struct records *a, struct stored_rows *e)
 {
     const struct input *in = e->features.input;

@@ -1,9 +1,8 @@
-/* slots: lines of slot:value pairs, as click logs of PaddleRec have them. Plain or packed.
+/* slots: lines of slot:value pairs, as in click logs of PaddleRec. Plain or packed.
  *
- * A slot is a cell, a list of the values that the line has for it, in their order; one that a line
- * has not is empty. What is behind the first colon is the value, which may have a colon itself
- * (7:3:0.5 is id 3 of weight 0.5, as a column of ids reads it). A first word without a colon is the
- * label.
+ * A slot is a cell: the list of its values in the line, in order; empty if the line has none. The
+ * value is all after the first colon, and may contain a colon (7:3:0.5 is id 3 with weight 0.5 for
+ * a column of ids). A first word without a colon is the label.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +10,17 @@
 #include "core/data/formats/named_lines.h"
 
 struct attributes {
-    struct named_attributes named; /* first: what all such formats have */
+    struct named_attributes named; /* first: common to such formats */
     bool value_first;
 };
 
 struct pair {
-    int cell, order; /* order: in the line */
+    int cell, order; /* order: index in the line */
     struct cell_word value;
 };
 
 struct slots {
-    struct named_lines lines; /* first: what others see */
+    struct named_lines lines; /* first: the public part */
     struct named_cells cells;
     bool value_first;
     struct pair *pairs; /* [CELLS_MAX] of the line */
@@ -62,7 +61,7 @@ static int compare(const void *a, const void *b)
     return x->cell != y->cell ? x->cell - y->cell : x->order - y->order;
 }
 
-/* Values of a slot need not stand side by side. */
+/* Sorts pairs, since values of a slot need not be adjacent. */
 static void give_values(struct slots *s)
 {
     struct named_cells *cells = &s->cells;

@@ -1,8 +1,7 @@
-/* text: characters or words of a text as ids, a row of them after the other; each one's label is
- * what comes behind it.
+/* text: rows of ids of a text's characters or words; the label of each is the one that follows it.
  *
- * Rows are windows over the text; or the text lies in lanes side by side, of which each batch has
- * the next window of every one; or each is one word, and its label a neighbour of it.
+ * Rows are windows over the text; or the text is cut into lanes, and each batch has the next window
+ * of every lane; or a row is one word, and its label a neighbour.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,7 +53,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* What is said of the text, of which the words stay whole */
+/* Cuts the text to `part`; the vocabulary is still that of the whole text */
 static err cut(struct text_ids *text, const struct text_attributes *a)
 {
     const double from = a->part.count == 2 ? a->part.at[0] : 1;
@@ -67,9 +66,9 @@ static err cut(struct text_ids *text, const struct text_attributes *a)
     return OK;
 }
 
-/* Where rows are; the last of the text is nobody's but a label. */
+/* Where rows are; the last unit of the text is only a label. */
 struct text_windows {
-    int64_t rows, time, stride, lanes, lane; /* lane: how long */
+    int64_t rows, time, stride, lanes, lane; /* lane: units in each lane */
 };
 
 static err find_windows(const struct text_ids *text, const struct text_attributes *a,
@@ -86,7 +85,7 @@ static err find_windows(const struct text_ids *text, const struct text_attribute
         return fail(ERR_INPUT, "stride: rows of lanes follow one another: one of the two");
     if (a->lanes) {
         w.lane = text->count / a->lanes;
-        const int64_t last = inputs - (a->lanes - 1) * w.lane; /* that of the last lane */
+        const int64_t last = inputs - (a->lanes - 1) * w.lane; /* length of the last lane */
         w.rows = (w.lane < last ? w.lane : last) / a->time * a->lanes;
     } else if (inputs >= a->time) {
         w.rows = (inputs - a->time) / w.stride + 1;
@@ -122,7 +121,7 @@ static err fill(const struct text_ids *text, const struct text_windows *w, bool 
     return OK;
 }
 
-/* Rows of one word */
+/* Makes rows of one word */
 static err make_pairs(const struct text_ids *text, const struct text_attributes *a,
                       const struct format_context *context, struct dataset *ret)
 {

@@ -17,15 +17,15 @@ static const uint64_t TEXT_BYTES_MAX = UINT64_C(1) << 36;
 const char *const text_units[] = {[UNIT_CHARACTERS] = "characters", [UNIT_WORDS] = "words", NULL};
 const char UNKNOWN_WORD[] = "<unk>";
 
-/* As it is stored, unpacked */
+/* The whole text, unpacked */
 struct stored_text {
-    const char *name, *line_end; /* a word; NULL: an end of a line is a blank */
+    const char *name, *line_end; /* line_end: the word for an end of line; NULL: it is a blank */
     struct block block;
     const char *at;
     int64_t bytes;
 };
 
-/* What is no text is refused before all of it is in memory. */
+/* Refuses files that are not text before all of it is in memory. */
 static err read_all(struct input *in, struct stored_text *text)
 {
     size_t got = 1;
@@ -58,7 +58,7 @@ static err read_text(const struct format_context *context, const char *path, str
     return e;
 }
 
-/* ---- what has ids ---- */
+/* ---- assigning ids ---- */
 
 static void add_meaning(struct text_ids *t, const char *text, size_t length)
 {
@@ -72,7 +72,7 @@ static void begin_meanings(struct text_ids *t, size_t most)
     t->digest = 1;
 }
 
-/* By their value, those that occur; -1: the others */
+/* Gives ids to the bytes that occur, in order of value; -1: does not occur */
 static void rank_bytes(struct text_ids *t, const struct stored_text *text, int16_t ids[BYTES])
 {
     bool occurs[BYTES] = {0};
@@ -118,7 +118,7 @@ static bool is_word(const char *text)
     return at > text && !*at;
 }
 
-/* From *at on; false: there are no more. */
+/* Finds the next word from *at on, and moves *at after it; false: no more. */
 static bool next_word(const struct stored_text *text, int64_t *at, const char **ret,
                       size_t *ret_length)
 {

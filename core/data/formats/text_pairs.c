@@ -6,14 +6,15 @@
 
 #include "core/base/random.h"
 
-/* The words that are kept, one behind the other: neighbours are found among these. */
+/* The words that are kept; neighbours are found among these. */
 struct neighbour_words {
     struct block block;
     int32_t *at;
     int64_t count;
 };
 
-/* Of a word that is a share f of the text: min(1, (sqrt(f / t) + 1) t / f), as word2vec has it */
+/* Probability of keeping a word that is a fraction f of the text: (sqrt(f / t) + 1) t / f, as in
+ * word2vec; 1 or more: always kept */
 static double share_kept(double share, double threshold)
 {
     return (sqrt(share / threshold) + 1) * threshold / share;
@@ -37,7 +38,7 @@ static err keep_words(const struct text_ids *text, const struct text_pairs *p, u
     return e;
 }
 
-/* On each side of a word */
+/* Neighbours on each side of a word */
 static int64_t window_of(const struct text_pairs *p, uint64_t key, int64_t word)
 {
     if (!p->random) return p->window;

@@ -1,12 +1,11 @@
-/* tfrecord: records of tf.Example, as TensorFlow writes them (core/data/formats/example.h). Plain
- * or packed. */
+/* tfrecord: TensorFlow's records of tf.Example (core/data/formats/example.h). Plain or packed. */
 #include <stdlib.h>
 
 #include "core/data/formats/example.h"
 #include "core/data/formats/frames.h"
 
 struct tfrecord {
-    struct row_reader reader; /* first: what others see */
+    struct row_reader reader; /* first: the public part */
     const struct named_attributes *attributes;
     struct frames frames;
     struct named_cells cells;
@@ -62,8 +61,8 @@ static void close_reader(struct row_reader *reader)
     free(t);
 }
 
-/* Names of the first records that are sound, which are then read again, as those that are not:
- * whoever wants these is told. */
+/* Finds names in the first good records. Then the file is opened again, so that all records are
+ * read as rows and broken ones reported. */
 static err look(struct tfrecord *t, const struct format_context *context, struct looked *ret)
 {
     bool found = true;

@@ -26,7 +26,8 @@ void convert_rows(const struct conversion *, const struct column *stored, const 
 
 /* Allocates `count` slots for batches of the columns that are read: in each (*ret_slots)[i] they
  * point into *ret_memory, aligned to cache lines; other columns have `at` NULL. The caller frees
- * both. name: for messages. ERR_MEMORY; ERR_INPUT: a batch exceeds the address space. */
+ * both, also after a failure. name: for messages. ERR_MEMORY; ERR_INPUT: a batch exceeds the
+ * address space. */
 struct made_columns {
     const char *name;
     const struct conversion *conversions; /* [column_count] */

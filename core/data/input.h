@@ -20,8 +20,8 @@ struct input;
 /* Estimate of unpacked bytes per packed one, typical of text. */
 enum { PACKED_RATIO = 4 };
 
-/* path is relative to the context's directory; either may be a URL. ERR_INPUT: the file is missing,
- * empty, or not a regular file. */
+/* path is relative to the context's directory; either may be a URL. ERR_INPUT: missing, empty, or
+ * neither a file nor a pipe. */
 err input_open(const struct format_context *, const char *path, struct input **ret);
 /* The same, but the file may be empty. */
 err input_open_any(const struct format_context *, const char *path, struct input **ret);

@@ -15,7 +15,7 @@ extern const struct column_kind column_numeric;
 
 bool numeric_default_is_mean(const struct numeric_attributes *);
 /* The number that replaces an empty cell, before any transform; false: none. If the default is
- * "mean": the mean, or 0 if not known yet. */
+ * "mean": the number that standardizes to 0, or 0 if the mean is not known yet. */
 bool numeric_default(const struct numeric_attributes *, double *ret);
 
 /* Computes the column's values before rounding to float: [max]. ERR_INPUT: what was expected. */

@@ -69,8 +69,8 @@ enum { LABEL_CLASSES_MAX = 65536, LABEL_TEXT_MAX = 1024 /* of a label in a list 
 bool label_has_classes(const struct label_form *);
 /* Sets `sorted`, for searching. ERR_INPUT: a word is listed twice. */
 err label_sort_classes(struct label_form *, struct arena *);
-/* The label's text, NUL-terminated; copied to buffer if the cell is a list of one. False: empty, or
- * several values. */
+/* The label's text, NUL-terminated; copied to buffer if the cell is a list of one. False: a list
+ * without values, or with several. */
 bool label_text(const struct cell *, char buffer[LABEL_TEXT_MAX], struct cell *ret);
 
 enum dtype label_dtype(const struct label_form *);

@@ -74,7 +74,7 @@ static bool has_others(const char *from, size_t bytes)
     return all & 0x80;
 }
 
-/* Moves the rest to the beginning of the buffer and reads until the buffer has up to `bytes`. */
+/* Moves the rest to the beginning of the buffer and reads more, so that it has at most `bytes`. */
 static err fill_to(struct delimited *d, size_t bytes)
 {
     size_t got = 0;

@@ -21,13 +21,14 @@ enum { UNPACKED_AHEAD_BYTES = 2 << 20 };
 struct unpacker;
 /* ERR_INPUT: the program was built without this packing. */
 err unpacker_open(const struct packing *, const struct packed_bytes *, struct unpacker **ret);
-void unpacker_close(struct unpacker *); /* NULL is fine */
+void unpacker_close(struct unpacker *); /* may be NULL */
 
 /* Reads at most max bytes; 0 only at the end. ERR_INPUT: corrupt or truncated. */
 err unpacker_some(struct unpacker *, void *to, size_t max, size_t *ret_bytes);
 /* Stops calls of some() until the next unpacker_some. */
 void unpacker_pause(struct unpacker *);
-/* After a pause: restarts at the beginning of the file. ERR_INPUT */
+/* After a pause, once some() has been set back to the file's first byte: unpacks from the
+ * beginning. ERR_INPUT */
 err unpacker_again(struct unpacker *);
 
 uint64_t unpacker_ratio_max(const struct unpacker *); /* as in packing.h */

@@ -20,8 +20,8 @@ enum {
     READERS_OF_URLS = 16,        /* blocks in flight at once: 4 MB per round trip */
     IN_ORDER_ROWS_MAX = 1 << 14, /* of a buffer without shuffling: more would not help */
     READER_BYTES = 3 << 19,      /* for messages: of a reader's open file */
-    PARTS = 16, /* buffers per epoch, at least, if batches are handed out, so that every worker
-                   gets some */
+    PARTS = 16, /* minimum of buffers per large epoch if batches are handed out, so that every
+                   worker gets some */
     PART_ROWS_MIN = 1 << 12,
     STRETCH_BATCHES_MIN = 4,
     STRETCH_BUFFERS = 8, /* without shuffling, as buffers are small then */
@@ -302,7 +302,7 @@ void stream_plan(struct row_stream *s, const struct reading_plan *plan)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* At most so many rows that all buffers fit into memory_mb. */
+/* shuffle_rows, or by default as many as fit into memory_mb, at most BUFFER_ROWS_DEFAULT. */
 static int64_t choose_buffer_rows(const struct stream_size *size, const struct stream_options *o)
 {
     const struct source_spec *source = size->source;

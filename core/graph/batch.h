@@ -1,7 +1,7 @@
-/* batch.h - rows as named, typed columns: what a source of data makes and a graph reads.
+/* batch.h - a batch: rows as named, typed columns, which data sources make and graphs read.
  *
- * A graph says by name which columns it reads, and looks for them once, when it is made; every
- * batch that it is fed then has the same columns in the same order.
+ * A graph names the columns that it reads, and looks them up once, when it is made; every batch fed
+ * to it then has the same columns in the same order.
  */
 #ifndef CORE_GRAPH_BATCH_H
 #define CORE_GRAPH_BATCH_H
@@ -9,11 +9,11 @@
 #include "core/graph/tensor.h"
 
 enum {
-    LISTED_COLUMNS_MAX = 4096,                 /* that a spec lists */
-    COLUMNS_MAX = 2 * LISTED_COLUMNS_MAX + 64, /* of a batch: weights and labels beside these */
+    LISTED_COLUMNS_MAX = 4096,                 /* in a spec */
+    COLUMNS_MAX = 2 * LISTED_COLUMNS_MAX + 64, /* in a batch: with weights and labels */
 };
 
-/* Features are what a node reads that names no other; labels are for the loss. */
+/* "features": the default input of the first node; "labels": the default label of a loss. */
 extern const char FEATURES_NAME[], LABELS_NAME[];
 
 struct occurrences {
@@ -25,12 +25,12 @@ struct column {
     const char *name;
     enum dtype dtype;
     struct shape shape; /* of one row; rank 0: one number */
-    const void *at;     /* [rows, shape] in the host's memory, borrowed; NULL: only described */
+    const void *at; /* [rows, shape] in host memory, borrowed; NULL: a description without data */
 
-    int64_t buckets;  /* INT64: ids are below it, or negative, which is none */
-    bool is_weighted; /* INT64: the next column is the weights of these ids, in the same shape */
-    bool is_label;    /* of those that a source lists: nodes do not read it */
-    /* How often each label or id occurs in the set, by its number; NULL: nobody has counted */
+    int64_t buckets;  /* INT64: ids are below it; a negative one means "no id" */
+    bool is_weighted; /* INT64: the next column holds the weights of these ids, in the same shape */
+    bool is_label;    /* one of the source's listed labels: nodes cannot read it */
+    /* How often each label or id occurs in the data set, indexed by it; NULL: not counted */
     const struct occurrences *occurrences;
 };
 
@@ -42,11 +42,11 @@ struct batch {
     uint64_t epoch; /* of its first row */
 };
 
-/* Numbers and bytes of one row */
+/* Elements and bytes of one row */
 int64_t column_width(const struct column *);
 size_t column_row_bytes(const struct column *);
 
-/* Index of the column, -1: there is none. */
+/* Index of the column; -1: there is none. */
 int column_find(const struct column *, int count, const char *name);
 
 #endif

@@ -1,8 +1,8 @@
-/* feed.c - the way of a batch to where a plan's nodes read it: loaded at once, or sent ahead
- * through an inlet, in which the inputs and the numbers of the step lie one behind the other.
+/* feed.c - moving a batch to where a plan's nodes read it: loaded at once, or sent ahead through an
+ * inlet, in which the inputs and then the step_numbers lie one behind the other.
  *
- * Rows that are missing count as zeros, and have no ids: every op gets a whole batch, and nothing
- * that lies behind the caller's rows.
+ * Missing rows are zeros, and have no ids: every op gets a whole batch, and never reads beyond the
+ * caller's rows.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include "core/graph/packing.h"
 #include "core/graph/plan.h"
 
-/* Of a number of rows */
+/* Bytes of this many rows */
 static size_t bytes_of(const struct graph_input *input, int64_t rows)
 {
     const struct tensor *tensor = input->tensor;
@@ -34,7 +34,7 @@ size_t plan_inputs_bytes(const struct graph *graph, const struct device *d)
     return bytes;
 }
 
-/* A float of the bits of two halves of the id -1, which is none */
+/* A float with the bits of one half of the id -1, "no id" */
 static float no_ids(void)
 {
     const int32_t bits = -1;
@@ -43,7 +43,7 @@ static float no_ids(void)
     return ret;
 }
 
-/* The plan's own memory of what nodes read behind the rows that came */
+/* Fills the inputs of nodes behind the rows that came */
 static void clear_rest(struct plan *plan, int64_t rows)
 {
     const struct graph *graph = plan->graph;
@@ -71,13 +71,14 @@ static void load_input(struct plan *plan, int i, const struct batch *batch)
     input->tensor->value = plan->inputs[i];
 }
 
-/* What nodes carry over continues from batch to batch of an epoch. */
+/* State that nodes carry over is advanced, or restarted if the batch does not follow the last one
+ * in the same epoch. */
 static void advance(struct plan *plan, const struct batch *to)
 {
     const struct batch at = plan->carried_to;
     const bool is_fresh = at.rows == 0 || to->index != at.index + 1 || to->epoch != at.epoch;
     plan->carried_to = *to;
-    if (at.rows > 0 && to->index == at.index && to->epoch == at.epoch) return; /* once more */
+    if (at.rows > 0 && to->index == at.index && to->epoch == at.epoch) return; /* again */
     for (int i = 0; i < plan->graph->node_count; i++) {
         const struct node *node = &plan->graph->nodes[i];
         if (node->carries) node->op->advance(node, plan->device, is_fresh);
@@ -95,7 +96,7 @@ static const void *column_for(const struct graph *graph, const struct tensor *te
     return column_of(&graph->inputs[graph_input_of(graph, tensor)], batch);
 }
 
-/* What does not count is counted here, while the host has the batch. */
+/* Counts labels and weights while the batch is in host memory. */
 static struct step_numbers count(const struct graph *graph, const struct batch *batch,
                                  uint64_t draw, struct loss_counts *ret_counts)
 {
@@ -138,8 +139,8 @@ void plan_load_again(struct plan *plan)
 
 /* ---- ahead ---- */
 
-/* Inputs lie one behind the other, aligned, as copies within the device like it; then the numbers.
- */
+/* In the inlet, each input begins at a multiple of PACKING_ALIGN, which copies within the device
+ * need; then the numbers. */
 static size_t inputs_bytes(const struct graph *graph)
 {
     size_t bytes = 0;

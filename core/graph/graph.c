@@ -1,8 +1,8 @@
-/* graph.c - from the spec's nodes to a graph.
+/* graph.c - makes a graph from the spec's nodes.
  *
- * Names first, so that any node can be found; then the nodes in order, each with its inputs' shapes
- * at hand; then parameters, loss and metrics. Every error says which node of the spec it is about,
- * as the spec counts (model[2]) and as a person calls it (dense "hidden").
+ * Names first, so that any node can be found; then the nodes in order, whose inputs' shapes are
+ * then known; then heads, parameters and metrics. Every error says which node of the spec it is
+ * about, by its index (model[2]) and by its op and name (dense "hidden").
  */
 #include "core/graph/graph.h"
 
@@ -15,14 +15,14 @@
 
 enum { INPUTS_ROOM_FIRST = 64 };
 
-/* What the steps of making a graph share. */
+/* What the functions that make a graph share. */
 struct maker {
     const struct model_spec *spec;
     const struct graph_options *options;
     struct arena *arena;
     struct graph *graph;
     const char **names;   /* [node_count] */
-    bool *is_read;        /* [node_count] does a later node or a head read its output? */
+    bool *is_read;        /* [node_count] whether a later node or a head reads its output */
     struct objects heads; /* of struct head_spec */
 };
 
@@ -31,12 +31,12 @@ static const struct node_spec *node_spec(const struct maker *m, int index)
     return (const struct node_spec *)m->spec->nodes.at + index;
 }
 
-/* What the ids of an input are. shared: whose table their places are of, where several columns name
- * its rows; NULL: each table has those of this column alone. */
+/* How ids of an input are looked up. shared: the node whose table several columns name rows of;
+ * NULL: only this column names rows of the tables. */
 struct ids_of {
     const struct node *shared;
-    int table;   /* which of its params */
-    bool is_raw; /* no places at all */
+    int table;   /* index in its params */
+    bool is_raw; /* not looked up */
 };
 
 static bool is_of(const struct graph_input *input, struct ids_of ids)
@@ -81,7 +81,7 @@ static err add_input(struct maker *m, struct tensor *tensor, int source, bool of
     return OK;
 }
 
-/* Ids that a node makes name rows of its own table, and are looked up together. */
+/* All ids that a node makes name rows of its own table, and are looked up together. */
 static err add_made(struct maker *m, const struct node *node, int k)
 {
     struct graph *graph = m->graph;
@@ -106,7 +106,7 @@ static err add_made(struct maker *m, const struct node *node, int k)
     return OK;
 }
 
-/* [batch, ...]: the spec's data without anything known of their values. */
+/* Shape of a column's tensor: [batch, shape of a row]. */
 static err shape_column(const struct maker *m, const struct column *column, struct shape *ret)
 {
     const struct graph_options *options = m->options;
@@ -131,8 +131,7 @@ static const struct tensor *input_of_column(const struct maker *m, int column, s
     return NULL;
 }
 
-/* A column becomes an input of the graph when the first node reads it, and with ids their weights.
- */
+/* A column becomes an input of the graph when the first node reads it; so do the weights of ids. */
 static err read_column(struct maker *m, int index, struct ids_of ids, const struct tensor **ret)
 {
     *ret = input_of_column(m, index, ids);
@@ -180,8 +179,7 @@ static struct readable readable_of(const struct maker *m)
                              m->options->column_count};
 }
 
-/* Nodes run in the order of the spec, so only earlier ones can be read; that also keeps the graph
- * free of cycles. */
+/* Nodes run in the order of the spec, so a node can read only earlier ones; there are no cycles. */
 static err check_order(const struct maker *m, int reader, int node)
 {
     if (node == reader) return fail(ERR_INPUT, "it cannot read itself");
@@ -193,7 +191,7 @@ static err check_order(const struct maker *m, int reader, int node)
     return OK;
 }
 
-/* Numbers and ids are told apart here, so that ops need not ask. */
+/* Checks numbers against ids here, so that ops need not. */
 static err connect(struct node *node, const struct tensor *tensor, bool reads_ids)
 {
     const bool is_ids = tensor->dtype == INT64;
@@ -225,13 +223,13 @@ static const char *shared_name(const struct node_spec *spec)
     return spec->weights_of ? spec->weights_of : table;
 }
 
-/* -1: none is called this. */
+/* Index of the node of this name; -1: none. */
 static int find_node(const struct maker *m, const char *name)
 {
     return text_find(m->names, m->graph->node_count, name);
 }
 
-/* Whether the params of a later node are those of this one, be it that others are between them */
+/* Whether the later node uses the params of this one, perhaps through others between them */
 static bool shares_of(const struct maker *m, int later, const struct node *node)
 {
     for (int i = later; i > node->index;) {
@@ -244,8 +242,8 @@ static bool shares_of(const struct maker *m, int later, const struct node *node)
     return false;
 }
 
-/* Whose table the node's ids name rows of together with those of other columns. Ids that are no
- * places are the same for every table. */
+/* The node whose table several nodes name rows of, this one among them; NULL: none, or the ids are
+ * not looked up. */
 static const struct node *shared_by(const struct maker *m, const struct node *node)
 {
     if (!node->holds_batch_rows) return NULL;
@@ -281,7 +279,7 @@ static err connect_named(struct maker *m, struct node *node, const char *name, b
     return connect_node(m, node, source, reads_ids);
 }
 
-/* Those that attributes name. */
+/* Connects the inputs that attributes name. */
 static err connect_beside(struct maker *m, struct node *node)
 {
     const char *const *keys = node->op->named_inputs;
@@ -296,7 +294,7 @@ static err connect_beside(struct maker *m, struct node *node)
     return OK;
 }
 
-/* Without "inputs" a node reads the one before it, the first one the features. */
+/* Without "inputs" a node reads the node before it; the first one reads the column "features". */
 static err connect_to_last(struct maker *m, struct node *node)
 {
     const bool reads_ids = node->op->reads_ids;
@@ -338,7 +336,7 @@ static err connect_inputs(struct maker *m, struct node *node)
     return connect_beside(m, node);
 }
 
-/* Only earlier nodes' are shared: what they are like is known. */
+/* Finds the node whose params this one shares: an earlier one, so its params are known. */
 static err find_shared(struct maker *m, struct node *node)
 {
     const struct node_spec *spec = node_spec(m, node->index);
@@ -361,7 +359,7 @@ static err find_shared(struct maker *m, struct node *node)
     return OK;
 }
 
-/* Of a node that shares: it has all of them. */
+/* A node that shares params must use all of them. */
 static err check_shared(const struct node *node)
 {
     const struct node *owner = node->sharing.of;
@@ -370,7 +368,7 @@ static err check_shared(const struct node *node)
                 strrchr(owner->param[node->param_count].name, '/') + 1);
 }
 
-/* Saved tensors are named after their node, which is how the plan knows those in use. */
+/* Saved tensors get the name of their node, which marks them as used. */
 static void complete_tensors(struct node *node)
 {
     node->output.name = node->name;
@@ -378,14 +376,14 @@ static void complete_tensors(struct node *node)
         if (node->saved[i].shape.rank > 0) node->saved[i].name = node->name;
 }
 
-/* Of the labels that the source lists, or its own. */
+/* The column index of the label of this name; NULL: the only label. */
 static err find_label(const struct maker *m, const char *name, int *ret)
 {
     const struct column *columns = m->options->columns;
     const char *names[COLUMNS_MAX];
     int count = 0;
     *ret = column_find(columns, m->options->column_count, LABELS_NAME);
-    assert(*ret >= 0); /* every source has them */
+    assert(*ret >= 0); /* every source has it */
     for (int i = 0; i < m->options->column_count; i++) {
         if (!columns[i].is_label) continue;
         names[count++] = columns[i].name;
@@ -402,7 +400,7 @@ static err find_label(const struct maker *m, const char *name, int *ret)
     return OK;
 }
 
-/* The label that an op makes inputs of. */
+/* Finds the label that op->make reads. */
 static err find_label_read(const struct maker *m, struct node *node)
 {
     const char *key = node->op->label_name;
@@ -413,7 +411,7 @@ static err find_label_read(const struct maker *m, struct node *node)
     return OK;
 }
 
-/* Behind its inputs, whose lifetimes theirs are like. */
+/* Appends the inputs that the node makes to its others. */
 static err connect_made(struct maker *m, struct node *node)
 {
     for (int k = 0; k < node->making.count; k++) {
@@ -425,8 +423,8 @@ static err connect_made(struct maker *m, struct node *node)
     return OK;
 }
 
-/* The key of a node's draws depends on seed and name alone: another node in front of it changes
- * nothing. */
+/* The key of a node's random draws depends on seed and name alone: other nodes added to the model
+ * do not change it. */
 static err make_node(struct maker *m, int index)
 {
     const struct node_spec *spec = node_spec(m, index);
@@ -455,8 +453,8 @@ static err make_node(struct maker *m, int index)
     return OK;
 }
 
-/* A node without a reader would be computed for nothing, and its parameters never trained: rather a
- * slip of the pen than a wish. */
+/* A node that nothing reads would be computed in vain, and its parameters never trained: probably a
+ * mistake. */
 static err check_all_read(const struct maker *m)
 {
     const struct graph *graph = m->graph;
@@ -487,8 +485,8 @@ static err make_nodes(struct maker *m)
     return OK;
 }
 
-/* Creation order: by node, then as the node declares them. Placement on ps and checkpoints follow
- * it. */
+/* In creation order: by node, then as the node declares them. Placement on ps and checkpoints use
+ * this order. */
 static err list_params(struct maker *m)
 {
     struct graph *graph = m->graph;
@@ -519,7 +517,7 @@ int graph_first_param(const struct graph *graph, const struct node *node)
 
 /* ---- heads ---- */
 
-/* A loss of probabilities reads what "probability" names, and no other does. */
+/* Only a loss of probabilities reads "probability"; all others read "logits". */
 static err find_output(struct maker *m, const struct head_spec *spec, const struct loss *loss,
                        const struct tensor **ret)
 {
@@ -544,7 +542,7 @@ static const struct head_spec *head_spec(const struct maker *m, int index)
     return (const struct head_spec *)m->heads.at + index;
 }
 
-/* Rows have a label once, as classes or as numbers. */
+/* Two heads may read one label only in the same dtype and shape. */
 static err check_same_label(const struct graph *graph, int index, int column)
 {
     const struct tensor *labels = loss_given(&graph->heads[index].loss);
@@ -562,7 +560,7 @@ static err check_same_label(const struct graph *graph, int index, int column)
     return OK;
 }
 
-/* Of logits that have answers: the data's labels go elsewhere, and the op says which is right. */
+/* For logits with `answers`: these are the labels, and the data's label column goes to `given`. */
 static err take_answers(struct loss_node *loss, const char *label)
 {
     const struct tensor *logits = loss->logits;
@@ -612,8 +610,8 @@ static err find_weights(const struct maker *m, const char *key, const char *name
     return OK;
 }
 
-/* What an example counts in loss and metrics; with weights of classes it would count twice, and of
- * several labels each counts the same. */
+/* Weights of rows, in loss and metrics. Not with class weights, which would apply too, nor with
+ * several class labels per row, which all count the same. */
 static err add_weights(struct maker *m, const struct head_spec *spec, struct loss_node *loss)
 {
     int column;
@@ -634,7 +632,7 @@ static err add_weights(struct maker *m, const struct head_spec *spec, struct los
     return add_input(m, &loss->weights, column, false, (struct ids_of){0});
 }
 
-/* What one head learns another may weigh rows by: as a number. */
+/* The label of one head may be the row weight of another, but only as a number. */
 static err check_weights(const struct maker *m)
 {
     const struct graph *graph = m->graph;
@@ -668,7 +666,7 @@ static err make_heads(struct maker *m)
 
 /* ---- metrics ---- */
 
-/* Ids as the data have them: the loss reads no others of these rows. */
+/* Ids as they are in the data, for the rows of metrics that have groups. */
 static err add_groups(struct maker *m, struct metric_node *node)
 {
     const struct metric *metric = node->metric;
@@ -686,14 +684,14 @@ static err add_groups(struct maker *m, struct metric_node *node)
     return add_input(m, &node->groups, column, false, (struct ids_of){.is_raw = true});
 }
 
-/* Summaries and tables tell metrics apart by name, which may hold an attribute ("in_top_5") and the
- * head ("auc/click"). */
+/* Summaries and tables identify metrics by name, which may include an attribute ("in_top_5") and
+ * the head ("auc/click"). */
 static err add_metric(struct maker *m, const struct head *head, const struct kind *kind,
                       const void *attributes, const char *name)
 {
     struct graph *graph = m->graph;
     struct metric_node *node = &graph->metrics[graph->metric_count];
-    int first = 0; /* of those that the head lists */
+    int first = 0; /* index of the first metric that the head lists */
     while (first < graph->metric_count && graph->metrics[first].loss != &head->loss) first++;
     first += head->name != NULL;
     if (graph->metric_count == GRAPH_METRICS_MAX)
@@ -715,7 +713,7 @@ static err add_metric(struct maker *m, const struct head *head, const struct kin
     return OK;
 }
 
-/* A head that has a name shows its own loss, too. */
+/* A head with a name also reports its own loss. */
 static err make_metrics_of(struct maker *m, int index)
 {
     const struct head *head = &m->graph->heads[index];
@@ -743,7 +741,7 @@ static err make_metrics(struct maker *m)
     return OK;
 }
 
-/* Ids as they are stand beside places of the same column, where somebody reads these. */
+/* Unchanged ids get a column of their own where another input has the same column looked up. */
 static void place_raw(struct graph *graph)
 {
     for (int i = 0; i < graph->input_count; i++) {
@@ -772,7 +770,7 @@ err graph_make(const struct model_spec *spec, const struct graph_options *option
     return OK;
 }
 
-/* What is 0 everywhere is not computed: a session asks this once. */
+/* A session asks this once, to skip terms that are always 0. */
 bool graph_has_regularizers(const struct graph *graph)
 {
     for (int i = 0; i < graph->param_count; i++) {
@@ -784,7 +782,7 @@ bool graph_has_regularizers(const struct graph *graph)
 
 enum { REGULARIZED_AT_ONCE = 128 };
 
-/* What of the param's values is summed, of each 0 floats where it does not count */
+/* The sums needed for the param's terms; one that is not needed has 0 floats */
 static void regularized(const struct param *param, struct summed *ret_abs,
                         struct summed *ret_squares)
 {

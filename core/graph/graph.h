@@ -1,7 +1,7 @@
 /* graph.h - a model: nodes in the order in which they run, made from the spec.
  *
  * The same spec gives several graphs: one for training steps, one for evaluation (other batch size,
- * dropout off). They share the values of the parameters, which are bound from outside.
+ * dropout off). They share the parameters' values, whose addresses the session sets.
  */
 #ifndef CORE_GRAPH_GRAPH_H
 #define CORE_GRAPH_GRAPH_H
@@ -12,73 +12,77 @@
 enum {
     GRAPH_INPUTS_MAX = 2 * COLUMNS_MAX,
     HEADS_MAX = 32,
-    METRICS_MAX = 32,        /* of a head */
-    GRAPH_METRICS_MAX = 240, /* of all heads, their losses among them */
+    METRICS_MAX = 32,        /* per head */
+    GRAPH_METRICS_MAX = 240, /* of all heads, including their losses */
     HEAD_NAME_MAX = 64,
 };
 
-/* What a loss looks at, and with which label */
+/* A loss with its predictions and labels */
 struct head_spec {
-    const char *name;                 /* NULL: of the one that "loss" and "metrics" are */
-    const char *logits, *probability; /* a node; both NULL: the last one */
+    const char *name;                 /* NULL: the only head, made from "loss" and "metrics" */
+    const char *logits, *probability; /* a node's name; both NULL: the last node */
     const char *label;                /* NULL: the only one */
     struct loss_spec loss;
-    const char *row_weight; /* the column that says what a row counts here; NULL: as everywhere */
-    double weight;          /* of its loss in the sum that is trained */
+    const char *row_weight; /* column of row weights for this head; NULL: that of the graph */
+    double weight;          /* factor of its loss in the sum that training minimizes */
     struct objects metrics; /* of struct variant */
 };
 extern const struct object head_spec_object;
 
 struct model_spec {
     struct objects nodes;   /* of struct node_spec */
-    struct objects heads;   /* of struct head_spec; none: the two below are one */
-    struct loss_spec loss;  /* loss.kind NULL: heads are listed */
+    struct objects heads;   /* of struct head_spec; none: `loss` and `metrics` are the only head */
+    struct loss_spec loss;  /* loss.kind NULL: `heads` is used */
     struct objects metrics; /* of struct variant */
 };
 
-/* ERR_INPUT: heads and loss, or none; names that are taken. */
+/* ERR_INPUT: both heads and loss, or neither; a bad or duplicate name; settings that exclude each
+ * other. */
 err heads_check(const struct model_spec *);
-/* Of struct head_spec, one at least */
+/* Array of struct head_spec: the listed ones, or one made from `loss` and `metrics` */
 struct objects heads_listed(const struct model_spec *, struct arena *);
 
 struct graph_options {
-    const struct column *columns; /* that batches will have */
+    const struct column *columns; /* of the batches that will be fed */
     int column_count;
     int64_t batch;     /* rows */
-    int64_t first_row; /* of a batch of which others have the rest: random draws are per row */
+    int64_t first_row; /* index in the whole batch of this graph's first row, where several graphs
+                          share a batch: random draws are per row */
     bool training;
-    /* Tables hold the rows that a batch names, no more: ids are fed as places among them. */
+    /* Tables hold only the rows that a batch names: ids are fed as indices into these. */
     bool holds_batch_rows;
-    const char *weight; /* the column of numbers that says what a row counts; NULL: 1 */
+    const char *weight; /* numeric column of row weights; NULL: 1 */
     uint64_t seed;
 };
 
-/* A column of the batch as the graph reads it: a tensor whose value is set from there, and whose
- * gradient nobody wants. Those that nodes read are [batch, ...] of float or, of ids, int64. */
+/* A column of the batch as the graph reads it: a tensor whose value points to the column, and which
+ * gets no gradient. Those that nodes read are [batch, ...] of float32 or, of ids, int64. */
 struct graph_input {
     struct tensor *tensor;
-    int column;    /* which one of the batches that the graph is fed */
-    int source;    /* which one of the data's: the same, unless it is shared */
-    int lookup;    /* ids: the first input whose ids are looked up together with these */
-    bool of_nodes; /* nodes read it, all rows of the graph's batch: those that are missing are
-                      zeros, or no ids. Else the loss does, and only rows that came. */
-    /* Where a graph holds the rows of batches: places in a table of this node, which other
-     * columns name, too. Their column lies behind those of the data. NULL: the table is not shared.
-     */
+    int column; /* its index in the batches that the graph is fed */
+    int source; /* its index in the data's columns: the same, unless `shared`, `is_raw` or `maker`
+                 */
+    int lookup; /* ids: index of the first input that is looked up together with this one */
+    bool of_nodes; /* nodes read it, all rows of the graph's batch: missing ones are zeros, or no
+                      ids. false: only losses or metrics do, and only the rows that came. */
+    /* With holds_batch_rows: the ids are indices into the rows of a table of this node, which other
+     * columns name too. Such a column lies behind those of the data. NULL: the table is not
+     * shared. */
     const struct node *shared;
-    int table; /* which of its params */
-    /* Ids as the column has them, where a graph holds the rows of batches, too: nothing is looked
-     * up. Theirs is a column behind those of the data. */
+    int table; /* index of the table in its params */
+    /* Ids as they are in the data, even with holds_batch_rows: they are not looked up. Where
+     * another input reads the same column looked up, these lie in a column behind those of the
+     * data. */
     bool is_raw;
-    /* Made on the host of each batch, by this node: its column lies behind those of the data, whose
-     * `source` is what it is made of. NULL: it is a column of the data */
+    /* The node that makes this input from each batch, on the host: its column lies behind those of
+     * the data, and `source` is the column that it is made from. NULL: a column of the data */
     const struct node *maker;
-    int made;      /* which of the node's */
+    int made;      /* index in the node's making.inputs */
     bool is_whole; /* the same for all rows */
 };
 
 struct head {
-    const char *name; /* NULL: it is the only one */
+    const char *name; /* NULL: the only head */
     struct loss_node loss;
 };
 
@@ -87,43 +91,46 @@ struct graph {
     bool training;
     struct graph_input *inputs; /* [input_count] */
     int input_count, input_room;
-    int column_count; /* of the batches that it is fed */
+    int column_count; /* of the batches that it is fed, including those behind the data's */
     int node_count;
     struct node *nodes;
     int param_count;
     struct param **params; /* of all nodes, in creation order */
-    struct head *heads;    /* one at least; their losses are summed */
+    struct head *heads;    /* at least one; their losses are summed */
     int head_count;
     int metric_count;
-    struct metric_node *metrics; /* of all heads, "auc", or "auc/NAME" of one with a name */
+    struct metric_node *metrics; /* of all heads: "auc", or "auc/NAME" if the head has a name */
     int64_t param_floats;
-    /* Nodes whose outputs stay to the end of a pass, as logits do; by index. Set before a plan is
-     * opened. */
+    /* Indices of nodes whose outputs are kept to the end of a pass, as logits are. Set before a
+     * plan is opened. */
     const int *kept;
     int kept_count;
 };
 
-/* Everything lives in the arena. ERR_INPUT names the node: model[2] (dense "hidden"): ... */
+/* Everything is allocated in the arena. ERR_INPUT; the text names the node: model[2] (dense
+ * "hidden"): ... */
 err graph_make(const struct model_spec *, const struct graph_options *, struct arena *,
                struct graph **ret);
 
-/* For messages: loss (log_loss), or heads[1] (log_loss "buy") */
+/* Where a head is in the spec, for messages: loss (log_loss), or heads[1] (log_loss "buy") */
 const char *head_place(const struct head *, const struct graph *, struct arena *);
 
-/* Fills what nodes make of the batch, each into its input's place of at[input_count]. */
+/* Fills the inputs that nodes make from a batch (op->make). at: [input_count] host memory of each
+ * input; draw: number of the random draws */
 void graph_make_inputs(const struct graph *, const struct batch *, uint64_t draw, void *const *at);
 
-/* Index in `params` of the node's first one: they are listed node by node. */
+/* Index in graph->params of the node's first param: params are listed node by node. */
 int graph_first_param(const struct graph *, const struct node *);
 
-/* Which of the graph's inputs the tensor is; -1: it is the output of a node. */
+/* Index of the input that the tensor is; -1: it is a node's output. */
 int graph_input_of(const struct graph *, const struct tensor *);
 
-/* The first of those that show the same column of the data. */
+/* Index of the first input that reads the same column of the data. */
 int graph_input_shown(const struct graph *, int input);
 
-/* Sum over params of the regularizers' terms at the current values; or those of some params, in the
- * order of the list, are added to what is there: the same to the bit, whatever the parts. */
+/* Sum of the regularization terms of all params at their current values. graph_add_regularization
+ * adds those of `count` params from index `first` on to *total: the same bits, however the params
+ * are split into such calls. */
 double graph_regularization(const struct graph *, struct device *);
 void graph_add_regularization(const struct graph *, int first, int count, struct device *,
                               double *total);

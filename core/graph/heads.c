@@ -1,4 +1,4 @@
-/* heads.c - the outputs of a model that losses look at, as the spec has them. */
+/* heads.c - the heads of a model: outputs with a loss, as the spec lists them. */
 #include <string.h>
 
 #include "core/graph/graph.h"
@@ -60,7 +60,7 @@ static err check_name(const struct head_spec *heads, int index)
     return OK;
 }
 
-/* Means of one head and sums of another would be of no common size. */
+/* All heads must have one reduction: means of one head and sums of another would not compare. */
 static err check_head(const struct head_spec *heads, int index)
 {
     const struct head_spec *head = &heads[index];

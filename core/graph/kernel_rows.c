@@ -6,9 +6,9 @@
 
 enum { ROOM_FIRST = 16 };
 
-static const char too_long[] = "(...)"; /* ends what a node of too much is called */
+static const char too_long[] = "(...)"; /* ends a description that was cut off for its length */
 
-/* Room for one more behind `count` of `size` bytes */
+/* The array `at` of `count` elements of `size` bytes, moved if there is no room for one more */
 static void *with_room(struct arena *arena, void *at, int count, int *room, size_t size)
 {
     if (count < *room) return at;
@@ -24,10 +24,12 @@ struct part_taking {
     struct arena *arena;
     struct kernel_parts *parts;
     int room;
-    int axis; /* of what the layer reads that meets the rows, the last one; 1: all of an example */
+    int axis; /* axis of the layer's input that is multiplied with the kernel's rows: the last one;
+                 1: all axes of an example */
 };
 
-/* How many rows it meets; without that axis, stacked along it: one */
+/* How many rows of the kernel the tensor is multiplied with; one without that axis was stacked
+ * along it: 1 */
 static int64_t rows_of(const struct part_taking *k, const struct tensor *t)
 {
     if (k->axis == 1) return shape_count_from(&t->shape, 1);
@@ -48,7 +50,7 @@ static void add(struct part_taking *k, const char *name, int64_t rows)
     parts->at[parts->count++] = (struct kernel_part){name, rows};
 }
 
-/* Its axis; 0: the op joins nothing. */
+/* The axis along which the node joins its inputs; 0: it does not. */
 static int64_t axis_joined(const struct node *node)
 {
     const char *op = node->op->object.name;
@@ -59,7 +61,7 @@ static int64_t axis_joined(const struct node *node)
 
 /* ---- what parts are called ---- */
 
-/* As names are made up: by the op, and where in the model it stands. */
+/* Whether the name is a default one: the op's name, perhaps with a number. */
 static bool has_made_up_name(const struct node *node)
 {
     const char *op = node->op->object.name, *within = strrchr(node->name, '/');
@@ -70,13 +72,13 @@ static bool has_made_up_name(const struct node *node)
     return !*suffix || (*suffix == '_' && suffix[strspn(suffix + 1, "0123456789") + 1] == '\0');
 }
 
-/* Its values are found by its name, however that came about. */
+/* Such a node's values are found by its name, even a default one. */
 static bool has_own_params(const struct node *node)
 {
     return node->param_count && !node->sharing.of;
 }
 
-/* By its op and what it reads, instead of by its name */
+/* Whether its name is made from its op and inputs */
 static bool is_described(const struct node *node)
 {
     return node && !has_own_params(node) && has_made_up_name(node);
@@ -97,7 +99,7 @@ static void say(struct part_text *d, const char *text)
     d->length += length;
 }
 
-/* Ends: each node within another says its op, of which there is room for this many. */
+/* The recursion ends: each level adds an op's name to a text of limited length. */
 static void describe(struct part_text *d, const struct graph *graph, const struct tensor *t)
 {
     const struct node *node = maker_of(graph, t);
@@ -132,9 +134,9 @@ bool kernel_part_is_unknown(const char *name)
     return length >= end && strcmp(name + length - end, too_long) == 0;
 }
 
-/* ---- which there are ---- */
+/* ---- finding the parts ---- */
 
-/* The same with an axis of 1 behind it */
+/* Whether y is x with one more axis of 1 at the end */
 static bool adds_axis(const struct shape *x, const struct shape *y)
 {
     struct shape less = *y;
@@ -147,7 +149,8 @@ static bool is_among(const char *const *ops, const struct node *node)
     return *ops;
 }
 
-/* Element i of the output is made of element i of the input, for one of any width. */
+/* Whether element i of the output depends only on element i of the only input, whatever its
+ * width. */
 static bool keeps_places(const struct part_taking *k, const struct node *node)
 {
     const struct shape *x = &node->input[0]->shape, *y = &node->output.shape;
@@ -166,8 +169,9 @@ static bool is_as_wide(const struct part_taking *k, const struct tensor *x, cons
                         : shape_equal(&x->shape, &y->shape);
 }
 
-/* The input whose places those of the output are, where there are others or variables, too; NULL:
- * none. What a layer makes has no places that were there before. */
+/* The input whose columns are also the columns of the output, for ops that have other inputs or
+ * variables too; NULL: none. An input made by a layer is skipped: its columns are not those of what
+ * the layer read. */
 static const struct tensor *mixed_into(const struct part_taking *k, const struct node *node)
 {
     static const char *const ops[] = {"add",    "subtract",    "multiply",
@@ -196,8 +200,8 @@ static bool is_joined(const struct part_taking *k, const struct tensor *t)
     return node ? axis_joined(node) == k->axis : are_cells(k, t);
 }
 
-/* The node before those that keep places, however many there are; behind some that do more than
- * that, only what is joined: else these have a name themselves. */
+/* Goes back through nodes that keep places. Goes further, through those of mixed_into(), only if
+ * that leads to something joined: otherwise their own name is used. */
 static const struct tensor *behind(const struct part_taking *k, const struct tensor *t)
 {
     const struct node *node = maker_of(k->graph, t);
@@ -225,7 +229,7 @@ static void add_whole(struct part_taking *k, const struct tensor *t)
     for (int64_t i = 0; i < rows; i++) add(k, k->names->at[i], 1);
 }
 
-/* What is left to take apart, the next one last: nested joins need no recursion. */
+/* Tensors still to be split, the next one last: a stack instead of recursion. */
 struct stack {
     const struct tensor **at;
     int count, room;
@@ -241,7 +245,7 @@ static void take_apart(struct part_taking *k, const struct tensor *whole)
 {
     struct stack left = {0};
     push(&left, whole, k->arena);
-    while (left.count && k->parts->count <= KERNEL_PARTS_MAX) { /* ends: a graph has no circles */
+    while (left.count && k->parts->count <= KERNEL_PARTS_MAX) { /* ends: a graph has no cycles */
         const struct tensor *t = behind(k, left.at[--left.count]);
         const struct node *node = maker_of(k->graph, t);
         if (!node || axis_joined(node) != k->axis) {
@@ -252,7 +256,7 @@ static void take_apart(struct part_taking *k, const struct tensor *whole)
     }
 }
 
-/* The state of the step before is another input. */
+/* These read the previous step's state as another input. */
 static bool is_recurrent(const struct node *node)
 {
     const char *op = node->op->object.name;
@@ -266,8 +270,8 @@ int64_t kernel_parts_rows(const struct kernel_parts *parts)
     return rows;
 }
 
-/* Which of its params have a number for each channel of what it reads: a vector, or a matrix that
- * crosses them. */
+/* Whether the node's params have an element for each channel of its input: a vector, or a matrix of
+ * channels by channels. */
 static bool has_channels(const struct node *node)
 {
     static const char *const ops[] = {"cross_layer", "batch_normalization", "layer_normalization",

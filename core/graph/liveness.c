@@ -3,20 +3,20 @@
 
 #include <stdlib.h>
 
-/* What is known of one root while the nodes are gone through. */
+/* What is known of one root while the nodes are visited. */
 struct life {
     int value_last;
-    int gradient_first; /* the earliest write; only of roots that want a gradient */
+    int gradient_first; /* time of the first write; only for roots that want a gradient */
     bool wants_gradient;
 };
 
-/* A tensor that is no input is the output of a node. */
+/* The tensor must be a node's output. */
 static const struct node *maker_of(const struct tensor *tensor)
 {
     return (const struct node *)((const char *)tensor - offsetof(struct node, output));
 }
 
-/* Index of the node whose memory the tensor shows; those of inputs follow the nodes'. */
+/* Index of the node whose memory the tensor shows, or node_count + index of an input. */
 static int root_of(const struct graph *graph, const struct tensor *tensor)
 {
     int input;
@@ -37,7 +37,7 @@ static bool is_trained(const struct node *node)
     return false;
 }
 
-/* A gradient is wanted where a parameter is trained by it: at the node or before it. */
+/* A gradient is needed if the node or one before it has a parameter that is trained. */
 static bool wants_gradient(const struct graph *graph, const struct node *node,
                            const struct life *life)
 {
@@ -48,7 +48,8 @@ static bool wants_gradient(const struct graph *graph, const struct node *node,
     return false;
 }
 
-/* A node that is not a view: its reads forward at `index`, its reads and writes backward. */
+/* For a node that is not a view: its reads in forward, at time `index`; its reads and writes in
+ * backward. */
 static void visit(const struct graph *graph, const struct node *node, struct life *life)
 {
     const int backward = 2 * graph->node_count - node->index;
@@ -64,11 +65,12 @@ static void visit(const struct graph *graph, const struct node *node, struct lif
         extend(&input->value_last, read_last);
         if (weights) extend(&life[root_of(graph, weights)].value_last, read_last);
         if (own->wants_gradient)
-            input->gradient_first = backward; /* readers come in order: the last one runs first */
+            input->gradient_first = backward; /* nodes are visited in order, and the last reader
+                                                 runs first in backward */
     }
 }
 
-/* Whether a head before it has the same logits, or others that lie where they do. */
+/* Whether an earlier head has the same logits, or a view of the same memory. */
 static bool is_second(const struct graph *graph, int head)
 {
     const int root = root_of(graph, graph->heads[head].loss.logits);
@@ -77,7 +79,7 @@ static bool is_second(const struct graph *graph, int head)
     return false;
 }
 
-/* The logits stay to the end of the step: metrics look at them after backward. */
+/* Logits are kept to the end of the step: metrics read them after backward. */
 static void visit_heads(const struct graph *graph, struct life *life)
 {
     for (int i = 0; i < graph->head_count; i++) {
@@ -95,14 +97,14 @@ static void visit_kept(const struct graph *graph, struct life *life)
     }
 }
 
-/* There is room for all: liveness_open counts the most that a graph can need. */
+/* Needs no check: liveness_open allocates for the most buffers that a graph can have. */
 static void add_buffer(struct liveness *l, struct use use, struct packed_buffer buffer)
 {
     l->use[l->count] = use;
     l->buffer[l->count++] = buffer;
 }
 
-/* A view has no buffers of its own. What is saved is kept for backward, if there is one. */
+/* A view has no buffers of its own. Saved tensors are kept for backward, if there is one. */
 static void add_node(struct liveness *l, struct node *node, const struct life *life, int end)
 {
     const size_t bytes = tensor_bytes(&node->output);
@@ -132,8 +134,8 @@ static void add_head(struct liveness *l, struct graph *graph, int head, const st
                    (struct packed_buffer){tensor_bytes(&loss->apart), time, time});
 }
 
-/* The buffers of inputs are filled before node 0 runs and kept as long as anybody reads them.
- * Losses are read until the next step. */
+/* The buffers of inputs are filled before node 0 runs and kept until their last reader. Losses are
+ * kept until the next step. */
 static void add_all(struct liveness *l, struct graph *graph, const struct life *life)
 {
     const int end = 2 * graph->node_count;
@@ -164,7 +166,8 @@ err liveness_open(struct graph *graph, struct liveness *ret)
     struct life *life = calloc(nodes + inputs, sizeof *life);
     if (!life) return fail(ERR_MEMORY, "no memory to plan a graph");
 
-    /* per node value, gradient and saved tensors; inputs; of heads losses and a gradient */
+    /* per node a value, a gradient and saved tensors; per input one; per head losses and a
+     * gradient */
     struct liveness l = {0};
     const err e = allocate(&l, nodes * (2 + SAVED_MAX) + inputs + 2 * (size_t)graph->head_count);
     if (e) goto out;
@@ -196,7 +199,7 @@ err liveness_mark_adds(struct graph *graph)
         written[root_of(graph, graph->heads[i].loss.logits)] = true;
     for (int i = graph->node_count - 1; i >= 0; i--) {
         struct node *node = &graph->nodes[i];
-        /* in the order of the inputs, as backward writes them: one tensor may be read twice */
+        /* in the order of inputs, as backward writes them: one tensor may occur twice */
         for (int k = 0; k < node->input_count && !node->is_view; k++) {
             const int root = root_of(graph, node->input[k]);
             node->add[k] = written[root];

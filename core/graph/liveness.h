@@ -1,7 +1,7 @@
 /* liveness.h - which buffers a step needs, and when.
  *
- * Time: node i of n runs forward at i, the loss at n, node i backward at 2n - i. A view is no node
- * of its own here: whatever is said about it is said about its root, the node (or the input) whose
+ * Time: of n nodes, node i runs forward at i, the loss at n, node i backward at 2n - i. A view has
+ * no lifetime of its own here: uses of it count as uses of its root, the node (or the input) whose
  * memory it shows.
  */
 #ifndef CORE_GRAPH_LIVENESS_H
@@ -14,23 +14,24 @@ enum buffer_role { ROLE_VALUE, ROLE_GRADIENT, ROLE_SAVED, ROLE_LOSSES, ROLE_INPU
 
 struct use {
     enum buffer_role role;
-    struct tensor *tensor; /* whose buffer it is; NULL for LOSSES */
-    int head;              /* of LOSSES: whose */
+    struct tensor *tensor; /* the tensor that gets the buffer; NULL for ROLE_LOSSES */
+    int head;              /* index of the head, for ROLE_LOSSES */
 };
 
-/* The buffers of a graph: buffer[i] is what use[i] says. */
+/* The buffers of a graph: buffer[i] is for use[i]. */
 struct liveness {
     int count;
     struct packed_buffer *buffer;
     struct use *use;
-    struct packed_buffer **order; /* room for packing_place */
+    struct packed_buffer **order; /* scratch memory for packing_place */
 };
 
-/* Takes memory, so ERR_MEMORY; graph itself is not changed. */
+/* ERR_MEMORY. Of the graph only loss_node.apart is set. */
 err liveness_open(struct graph *, struct liveness *ret);
 void liveness_close(struct liveness *);
 
-/* Sets node->add: what runs first in backward overwrites an input's gradient, all others add. */
+/* Sets node->add: the first node in backward to reach an input's gradient overwrites it, later ones
+ * add. ERR_MEMORY */
 err liveness_mark_adds(struct graph *);
 
 #endif

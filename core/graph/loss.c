@@ -1,9 +1,8 @@
-/* loss.c - a loss whose examples count more or less: around what the loss itself computes. The host
- * counts what does not count while it still has the batch; what comes of it goes to the device with
- * that.
+/* loss.c - applies weights of rows to what a loss computes. The host counts labels and weights
+ * while it still has the batch; the scale computed from them goes to the device with the batch.
  *
- * The mean is tf.losses' SUM_BY_NONZERO_WEIGHTS: the weighted sum over how many weights are not 0;
- * the sum is its SUM, which is divided by nothing.
+ * The mean is tf.losses' SUM_BY_NONZERO_WEIGHTS: the weighted sum divided by how many weights are
+ * not 0; the sum is its SUM, divided by nothing.
  */
 #include "core/graph/op.h"
 
@@ -31,7 +30,7 @@ const struct object loss_spec_object = {
 void loss_row_weights(const struct loss_node *node, struct device *d, int64_t first, int64_t rows,
                       float *ret)
 {
-    for (int64_t i = 0; i < rows; i++) ret[i] = 1; /* also where the device fails */
+    for (int64_t i = 0; i < rows; i++) ret[i] = 1; /* valid even if the device fails */
     if (!loss_is_weighted(node)) return;
     d->kernels->download(d, ret, (const float *)node->weights.value + first,
                          (size_t)rows * sizeof(float));
@@ -42,13 +41,13 @@ bool loss_is_weighted(const struct loss_node *node)
     return node->weights.name != NULL;
 }
 
-/* Labels of a row */
+/* Labels per row */
 static int64_t places_of(const struct loss_node *node)
 {
     return shape_count_from(&node->labels.shape, 1);
 }
 
-/* Of an example with one label each counts. */
+/* Labels of these rows that count: negative ones do not where a row has several. */
 static int64_t count_labels(const struct loss_node *node, const int32_t *labels, int64_t rows)
 {
     const int64_t places = places_of(node), all = rows * places;
@@ -82,7 +81,7 @@ float loss_scale(const struct loss_node *node, const struct loss_counts *counts)
     return counts->counted > 0 ? node->factor * (float)(1.0 / counts->counted) : 0.0f;
 }
 
-/* values [rows, columns] times the weight of the row, where they lie */
+/* Multiplies values [rows, columns] by the weights of the rows, in place */
 static void weigh(const struct loss_node *node, struct device *d, float *values, int64_t rows,
                   int64_t columns)
 {

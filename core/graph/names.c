@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The pattern [A-Za-z0-9.][A-Za-z0-9_.\\-/]*, which is what a TensorFlow scope may be called:
- * variables and checkpoints use the name as it stands. */
+/* [A-Za-z0-9.][A-Za-z0-9_.\\-/]*, TensorFlow's rule for names of scopes: variables and checkpoints
+ * use the name unchanged. */
 static bool is_scope_name(const char *name)
 {
     if (!isalnum((unsigned char)name[0]) && name[0] != '.') return false;
@@ -20,7 +20,7 @@ static bool is_label(const struct column *column)
     return column->is_label || strcmp(column->name, LABELS_NAME) == 0;
 }
 
-/* The column of this name, or -1. What is learned from labels is not read by nodes. */
+/* Index of the column of this name; -1: none, or a label. */
 static int find_column(const char *name, const struct readable *r)
 {
     const int column = column_find(r->columns, r->column_count, name);
@@ -41,7 +41,7 @@ static err check_name(const char *name, const struct readable *r)
     return OK;
 }
 
-/* The node below `count` with this name, or -1. Names not given yet are NULL. */
+/* Index of the name among the first `count`; -1: none. Names not assigned yet are NULL. */
 static int find(const char *name, const char *const *names, int count)
 {
     for (int i = 0; i < count; i++)
@@ -49,7 +49,7 @@ static int find(const char *name, const char *const *names, int count)
     return -1;
 }
 
-/* Given names come first: a made-up one gives way to them, never the other way round. */
+/* Names in the spec come first: default names avoid them, never the other way round. */
 static err take_given_names(const struct node_spec *specs, const struct readable *r,
                             struct arena *arena, const char **names)
 {
@@ -69,17 +69,17 @@ static err take_given_names(const struct node_spec *specs, const struct readable
     return OK;
 }
 
-/* The names that are made up, in the order of the nodes. */
+/* State of assigning default names, in the order of the nodes. */
 struct series {
     const struct node_spec *specs;
     const struct readable *readable;
     const char **names;
-    int *suffixes; /* [count] what each made-up name got: 0 for the bare op */
+    int *suffixes; /* [node_count] number in each default name: 0 for the op's name alone */
     struct arena *arena;
 };
 
-/* Nodes of one op get rising suffixes, so the search continues where the last one ended; names that
- * the spec gives are passed over wherever in the model they stand. */
+/* Nodes of one op get increasing suffixes, so the search continues where the last one ended; names
+ * taken anywhere in the model are skipped. */
 static const char *make_name(struct series *s, int node)
 {
     const struct kind *kind = s->specs[node].op.kind;
@@ -96,7 +96,7 @@ static const char *make_name(struct series *s, int node)
     return name;
 }
 
-/* Two passes: what is given, then what is made up around it. */
+/* Two passes: the spec's names, then default ones. */
 err names_assign(const struct node_spec *specs, const struct readable *r, struct arena *arena,
                  const char **ret_names)
 {
@@ -109,7 +109,7 @@ err names_assign(const struct node_spec *specs, const struct readable *r, struct
     return OK;
 }
 
-/* Of all that can be read */
+/* The nearest name of a node or column */
 static struct suggestion nearest(const char *name, const struct readable *r)
 {
     const char *columns[COLUMNS_MAX];

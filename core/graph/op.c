@@ -1,5 +1,4 @@
-/* op.c - the parts of a spec that every op has in common, and what ops need to declare parameters.
- */
+/* op.c - the fields that every op has in a spec, and functions by which ops declare parameters. */
 #include "core/graph/op.h"
 
 #include <math.h>
@@ -54,14 +53,14 @@ void node_tell_finished(const struct node *node, int64_t floats)
         node->finished.call(node->finished.context, node, floats);
 }
 
-/* Names of tables say which column names their rows, and this one may be another. */
+/* Whether shape and name match. Names of tables contain their column, which may differ here. */
 static bool is_alike(const struct param *own, const struct param *param, const struct node *owner)
 {
     return shape_equal(&own->shape, &param->shape) &&
            (param->ids || strcmp(own->name + strlen(owner->name) + 1, param->name) == 0);
 }
 
-/* Of a node that shares: it is the owner's next one. */
+/* For a node that shares params: takes the owner's next one. */
 static err take_param(struct node *node, const struct param *param)
 {
     const struct node *owner = node->sharing.of;
@@ -83,7 +82,7 @@ static err take_param(struct node *node, const struct param *param)
 
 enum { PARAMS_ROOM_FIRST = 4 };
 
-/* Nobody but the node knows its params before all of them are there. */
+/* May move the params: nobody else has pointers to them until infer() is done. */
 static void make_room(struct node *node, struct arena *arena)
 {
     if (node->param_count < node->param_room) return;
@@ -93,7 +92,7 @@ static void make_room(struct node *node, struct arena *arena)
     if (before) memcpy(node->param, before, (size_t)node->param_count * sizeof *before);
 }
 
-/* The shape is checked here, once for all ops, and the message names the parameter. */
+/* The shape is checked here for all ops, so that the message names the parameter. */
 err node_add_param(struct node *node, struct arena *arena, const struct param *param)
 {
     err e = shape_check(&param->shape);
@@ -146,7 +145,8 @@ double metric_result(const struct metric_node *node, double *state)
 const char *const sights_names[] = {
     [SIGHTS_STEPS] = "steps", [SIGHTS_OCCURRENCES] = "occurrences", NULL};
 
-/* The bits of a quiet NaN, and a mark that no arithmetic makes. */
+/* A quiet NaN with a mark that arithmetic does not produce; the lowest 16 bits are enum
+ * undefined. */
 static const uint64_t undefined_bits = UINT64_C(0x7ff8756e64660000), undefined_mask = 0xffff;
 
 double metric_undefined(enum undefined why)

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger before smaller, then in the order given, so that the result never depends on qsort. */
+/* Larger before smaller, then in the order given, so that the result does not depend on the qsort
+ * used. */
 static int compare(const void *a, const void *b)
 {
     const struct packed_buffer *x = *(struct packed_buffer *const *)a,
@@ -19,7 +20,7 @@ static bool lives_meet(const struct packed_buffer *a, const struct packed_buffer
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* The lowest gap that is free whenever the buffer lives; placed is sorted by offset. */
+/* The lowest offset that is free during the buffer's life; placed is sorted by offset. */
 static size_t find_offset(const struct packed_buffer *buffer, struct packed_buffer *const *placed,
                           int count)
 {
@@ -49,7 +50,7 @@ size_t packing_place(struct packed_buffer *buffers, int count, struct packed_buf
 
     size_t block = 0;
     for (int i = 0; i < count; i++) {
-        /* order[0 .. i-1] has become the sorted list of what is placed */
+        /* order[0 .. i-1] is now the sorted list of placed buffers */
         struct packed_buffer *buffer = order[i];
         buffer->offset = find_offset(buffer, order, i);
         insert_sorted(buffer, order, i);

@@ -1,5 +1,5 @@
-/* packing.h - several buffers in one block: where their lifetimes do not meet, they share memory.
- */
+/* packing.h - placing buffers in one block, where those whose lifetimes do not overlap may share
+ * memory. */
 #ifndef CORE_GRAPH_PACKING_H
 #define CORE_GRAPH_PACKING_H
 
@@ -7,7 +7,7 @@
 
 enum { PACKING_ALIGN = 64 }; /* bytes: a cache line, and the widest vector */
 
-/* Up to the next multiple */
+/* Rounds up to a multiple of PACKING_ALIGN */
 static inline size_t packing_aligned(size_t bytes)
 {
     return (bytes + PACKING_ALIGN - 1) / PACKING_ALIGN * PACKING_ALIGN;
@@ -15,12 +15,13 @@ static inline size_t packing_aligned(size_t bytes)
 
 struct packed_buffer {
     size_t bytes;
-    int first, last; /* times at which it is in use, both included */
-    size_t offset;   /* in the block, a multiple of PACKING_ALIGN: the result */
+    int first, last; /* first and last time at which it is in use */
+    size_t offset;   /* result: in the block, a multiple of PACKING_ALIGN */
 };
 
 /* Sets every offset. The largest buffers are placed first, each at the lowest offset that is free
- * during its whole life. Returns the bytes of the block. order: memory for `count` pointers. */
+ * during its whole life. Returns the size of the block in bytes. order: scratch memory for `count`
+ * pointers. */
 size_t packing_place(struct packed_buffer *, int count, struct packed_buffer **order);
 
 #endif

@@ -1,8 +1,7 @@
 /* plan.c - placing a graph's buffers, and running steps in them.
  *
- * liveness.c says what is needed when, packing.c where it goes; here the addresses are handed out
- * and the ops are called. A graph has one open plan at a time, since its tensors hold the
- * addresses.
+ * liveness.c computes when each is needed, packing.c where it goes; here the addresses are set and
+ * the ops are called. A graph has one open plan at a time, since its tensors hold the addresses.
  */
 #include "core/graph/plan.h"
 
@@ -13,7 +12,7 @@
 #include "core/graph/liveness.h"
 #include "kernels/note.h"
 
-/* What prepare() will take, and the numbers of a step. */
+/* Bytes that prepare() will take, and those of step_numbers. */
 static size_t workspace(const struct graph *graph, struct device *d)
 {
     size_t bytes = plan_numbers_bytes(graph);
@@ -28,7 +27,7 @@ static size_t workspace(const struct graph *graph, struct device *d)
     return bytes;
 }
 
-/* Places the buffers; the sizes are in bytes, of each kind before sharing. */
+/* Places the buffers, and returns sizes in bytes. */
 static struct plan_size measure(struct liveness *l, const struct graph *graph, struct device *d)
 {
     struct plan_size size = {.block = packing_place(l->buffer, l->count, l->order),
@@ -61,7 +60,7 @@ err plan_measure(struct graph *graph, struct device *device, struct plan_size *r
     return OK;
 }
 
-/* Writes the address where ops look for it. */
+/* Stores the address where ops read it. */
 static void bind(struct plan *plan, const struct use *use, void *address)
 {
     switch (use->role) {
@@ -81,8 +80,8 @@ static void bind(struct plan *plan, const struct use *use, void *address)
     }
 }
 
-/* A view shows its root's gradient. Values of views are set in every step, since the features lie
- * where the batch has them. */
+/* A view shows its root's gradient. Values of views are set in every step, since the inputs may be
+ * used where the batch has them. */
 static void bind_view_gradients(struct graph *graph)
 {
     for (int i = 0; i < graph->node_count; i++) {
@@ -91,13 +90,13 @@ static void bind_view_gradients(struct graph *graph)
     }
 }
 
-/* A graph may have had another plan before; NULL says that no gradient is wanted. */
+/* The graph may have had another plan before; a gradient that is not needed must be NULL. */
 static void clear_gradients(struct graph *graph)
 {
     for (int i = 0; i < graph->node_count; i++) graph->nodes[i].output.gradient = NULL;
 }
 
-/* What only the loss reads is used where it lies, unless the device does not see it there. */
+/* Inputs that only losses read are used in place, unless the device has memory of its own. */
 static err place_inputs(struct plan *plan)
 {
     const struct graph *graph = plan->graph;
@@ -111,7 +110,7 @@ static err place_inputs(struct plan *plan)
     return OK;
 }
 
-/* Nodes and losses look there, so that a step that is done again as a whole draws anew. */
+/* Nodes and losses read them there, so that a replayed recording gets new draws. */
 static err place_numbers(struct plan *plan)
 {
     const struct graph *graph = plan->graph;
@@ -124,7 +123,7 @@ static err place_numbers(struct plan *plan)
     return OK;
 }
 
-/* The one large allocation of a plan. */
+/* Makes the one large allocation of a plan. */
 static err place(struct plan *plan)
 {
     struct liveness l;
@@ -151,8 +150,7 @@ static err prepare_heads(struct plan *plan)
     return OK;
 }
 
-/* What there is to hear of who computes: of the device so far, whoever asked it first, or of a node
- * as it is prepared */
+/* Logs what the device has noted so far, or while preparing a node */
 static void tell(const struct plan *plan, const struct node *node)
 {
     const char *note = device_note(plan->device);
@@ -163,8 +161,8 @@ static void tell(const struct plan *plan, const struct node *node)
         log_line(LOG_INFO, "%s", note);
 }
 
-/* Views take no part: they have nothing to compute. prepared_count says where release() stops when
- * one of them fails. */
+/* Views have nothing to compute. prepared_count says how many nodes plan_close has to release, also
+ * if one fails. */
 static err prepare_nodes(struct plan *plan)
 {
     const struct graph *graph = plan->graph;
@@ -179,7 +177,7 @@ static err prepare_nodes(struct plan *plan)
     return OK;
 }
 
-/* Of logits that say themselves which is right */
+/* For logits with `answers`: these are the labels of their loss */
 static void bind_answers(struct graph *graph)
 {
     for (int i = 0; i < graph->head_count; i++) {
@@ -188,7 +186,7 @@ static void bind_answers(struct graph *graph)
     }
 }
 
-/* What is queued next, where the device may find out later that it failed. */
+/* Names what is queued next, for a device that may report a failure only later. */
 static void mark(const struct plan *plan, const char *what, const char *name)
 {
     struct device *d = plan->device;
@@ -219,7 +217,7 @@ err plan_open(struct graph *graph, struct device *device, struct plan **ret)
 void plan_close(struct plan *plan)
 {
     if (!plan) return;
-    mark(plan, NULL, NULL); /* names are the graph's, which may go too */
+    mark(plan, NULL, NULL); /* names belong to the graph, which may be freed too */
     for (int i = 0; i < plan->prepared_count; i++) {
         struct node *node = &plan->graph->nodes[i];
         if (node->op->release && !node->is_view) node->op->release(node, plan->device);
@@ -239,8 +237,8 @@ void plan_close(struct plan *plan)
     free(plan);
 }
 
-/* A device with memory of its own only queues a node; while somebody asks how long each takes, it
- * is waited for. A download waits, and leaves it to synchronize() to tell of a failure. */
+/* While nodes are timed, waits for a device that only queues work. A download waits, and leaves it
+ * to synchronize() to report a failure. */
 static void settle(const struct plan *plan)
 {
     struct device *d = plan->device;
@@ -249,7 +247,7 @@ static void settle(const struct plan *plan)
         d->kernels->download(d, &draw, &plan->numbers->draw, sizeof draw);
 }
 
-/* The loss knows only the caller's rows; the gradient of the others is 0, so that backward can run
+/* The loss covers only the caller's rows; the gradient of the others is set to 0, as backward runs
  * over the whole batch. */
 static void run_loss(const struct plan *plan, const struct loss_node *loss, int64_t rows)
 {
@@ -261,7 +259,7 @@ static void run_loss(const struct plan *plan, const struct loss_node *loss, int6
     d->kernels->fill(d, logits->gradient + rows * row, 0.0f, (plan->graph->batch - rows) * row);
 }
 
-/* Its gradient is added to that of the head before it which has the same logits. */
+/* For a head with the same logits as an earlier one: its gradient is added to theirs. */
 static void run_second_loss(const struct plan *plan, struct loss_node *loss, int64_t rows)
 {
     struct device *d = plan->device;
@@ -347,8 +345,8 @@ static bool is_regularized(const struct node *node)
     return found;
 }
 
-/* Whether a node which comes later, and thus ran before, left gradients in the same params: the
- * owner is the first one, and completes them. */
+/* Whether a later node, which ran before in backward, has left gradients in the same params: the
+ * owner, the first one, comes last. */
 static bool is_written(const struct node *node)
 {
     const struct node *owner = node->sharing.of ? node->sharing.of : node;
@@ -376,7 +374,7 @@ void plan_backward(struct plan *plan, bool add, finished_with *finished, void *c
     }
 }
 
-/* Divisor 0: no row counts, whose mean TensorFlow takes for 0. */
+/* Divisor 0: all weights are 0, whose mean is 0 in TensorFlow. */
 static double mean_of(const struct plan *plan, int head, double sum)
 {
     const double divisor = loss_divisor(&plan->graph->heads[head].loss);

@@ -1,8 +1,8 @@
-/* plan.h - where every buffer of a step lies, and the step itself.
+/* plan.h - the memory of every buffer of a step, and running the step.
  *
  * All outputs, gradients, saved tensors and losses of a graph are placed once in one block by their
- * lifetimes: node i runs forward at time i and backward at time 2n - i, and two buffers may share
- * memory when their lifetimes do not meet. Nothing is allocated afterwards.
+ * lifetimes: of n nodes, node i runs forward at time i and backward at time 2n - i, and two buffers
+ * may share memory if their lifetimes do not overlap. Nothing is allocated afterwards.
  */
 #ifndef CORE_GRAPH_PLAN_H
 #define CORE_GRAPH_PLAN_H
@@ -12,87 +12,89 @@
 #include "kernels/async.h"
 
 struct plan_size {                   /* bytes */
-    size_t values, gradients, saved; /* each buffer counted alone */
-    size_t block;                    /* what is really taken, after sharing */
-    size_t workspace;                /* what nodes and loss take for themselves */
+    size_t values, gradients, saved; /* sums over the buffers, without sharing */
+    size_t block;                    /* memory actually allocated for them, with sharing */
+    size_t workspace; /* what nodes and losses allocate in prepare(), and the step_numbers */
 };
 
-/* What goes to the device with each batch and is none of its columns */
+/* What goes to the device with each batch beside its columns */
 struct step_numbers {
-    uint64_t draw;          /* the number of this step's random draws */
-    float scale[HEADS_MAX]; /* of each head's gradient; the device has as many as there are heads */
+    uint64_t draw;          /* number of this step's random draws */
+    float scale[HEADS_MAX]; /* of each head's gradient; on the device only as many as there are
+                               heads */
 };
 
 struct plan {
     struct graph *graph;
     struct device *device;
     void *block;
-    /* Of each input, for a batch that is not aligned, has fewer rows, or lies in the host's memory
-     * where the device has its own: what nodes read in the block; beside it, and only where the
-     * device has its own memory, what the loss reads. NULL: none, used where it lies. */
+    /* The plan's memory for each input. For those that nodes read it is in the block, and used when
+     * the batch is not aligned, has fewer rows, or is in host memory that the device cannot read.
+     * Those that only losses read have some only on such a device; NULL: none, the batch is read in
+     * place. */
     void **inputs;
-    struct step_numbers *numbers; /* of the device */
-    struct inlet *inlet;          /* NULL: batches come when they are wanted */
-    struct inlet_part *parts;     /* of it: [inputs, and one] */
-    struct batch loaded;          /* by plan_load, the last one, and its draw */
+    struct step_numbers *numbers; /* in device memory */
+    struct inlet *inlet;          /* NULL: batches are not sent ahead */
+    struct inlet_part *parts;     /* [input_count + 1] scratch for plan_take */
+    struct batch loaded;          /* the last batch of plan_load, and its draw */
     uint64_t loaded_draw;
-    /* Where in the stream the batch is that nodes carry something to, and that which was sent;
-     * rows 0: none yet */
+    /* The batch that state carried by nodes (op->advance) was last advanced to, and the batch last
+     * sent; rows 0: none yet */
     struct batch carried_to, sent;
     struct loss_counts sent_counts[HEADS_MAX];
     int prepared_count;
     struct plan_size size;
-    struct trace *trace; /* borrowed: each node's time goes there; NULL: nobody asks */
+    struct trace *trace; /* borrowed: records the time of each node; NULL: none */
 };
 
-/* The same placement for that device, no memory taken. */
+/* Sizes of such a plan on that device, without allocating it. ERR_MEMORY */
 err plan_measure(struct graph *, struct device *, struct plan_size *ret);
 
-/* Places, allocates, sets every tensor's addresses, prepares the nodes. Params are bound
- * separately. */
+/* Places and allocates the buffers, sets every tensor's addresses and prepares the nodes. The
+ * addresses of params are set separately. */
 err plan_open(struct graph *, struct device *, struct plan **ret);
 void plan_close(struct plan *); /* NULL is fine */
 
 size_t plan_numbers_bytes(const struct graph *);
-/* Of what a plan takes for inputs beside its block */
+/* Bytes that a plan allocates for inputs outside its block */
 size_t plan_inputs_bytes(const struct graph *, const struct device *);
 
-/* The batch of the next pass: 1 to the graph's batch rows of the columns that the graph was made
- * for; draw numbers its random draws. Where the device sees the host's memory it is used where it
- * lies, and stays there until the pass is over. */
+/* Sets the batch of the next pass: 1 to graph->batch rows, with the columns that the graph was made
+ * for; draw is the number of its random draws. A device that shares the host's memory may read it
+ * in place: it must stay valid until the pass is over. */
 void plan_load(struct plan *, const struct batch *, uint64_t draw);
-/* That batch once more: nodes may have written where it was copied to. */
+/* Loads that batch again: nodes may have overwritten its copy. */
 void plan_load_again(struct plan *);
 
-/* The same in two parts, by way of an inlet of the plan's own: a batch is sent while another is
- * worked on (the caller's memory is free again at once), and taken for the next pass. One at a
- * time. */
-size_t plan_inlet_bytes(const struct graph *, const struct device *); /* 0: no use here */
+/* The same in two steps, through an inlet: plan_send sends a batch while another one is computed
+ * (the caller's memory is free again on return), plan_take makes it the batch of the next pass. One
+ * batch at a time. */
+size_t plan_inlet_bytes(const struct graph *, const struct device *); /* 0: no inlets */
 err plan_open_inlet(struct plan *);
 void plan_send(struct plan *, const struct batch *, uint64_t draw);
-void plan_take(struct plan *, int64_t rows); /* as many as were sent */
+void plan_take(struct plan *, int64_t rows); /* rows: as many as were sent */
 
-/* Before a node that has params is run forward; false: not now. */
+/* Called before the forward pass of a node with params of its own; false: do not run it yet. */
 typedef bool plan_needed(void *context, const struct node *);
 
-/* The nodes from `first` on forward, over the rows that were loaded, as far as needed() lets them
- * (may be NULL). Returns the first that was not run: where this continues. */
+/* Runs nodes forward from index `first` on, over the loaded rows, until needed() returns false
+ * (NULL: all). Returns the index of the first node not run, to continue from. */
 int plan_compute(struct plan *, int first, plan_needed *needed, void *context);
-/* After all nodes: fills losses[rows] of each head (and, when training, the gradient). Logits
- * and losses stay until the next pass. */
+/* Call after all nodes have run: fills losses[rows] of each head and, when training, the gradient
+ * of its logits. Logits and losses stay until the next pass. */
 void plan_judge(struct plan *, int64_t rows);
 
-/* plan_load, and all of a forward pass */
+/* plan_load, plan_compute and plan_judge */
 void plan_forward(struct plan *, const struct batch *, uint64_t draw);
 
-/* Every param gradient complete afterwards, regularizers included; finished(context, node) is
- * called after each node whose param gradients are complete, of nodes that have any, and where the
- * host computes also amid one (may be NULL). add: add to the param gradients. */
+/* Completes every param gradient, including regularization. finished (may be NULL) is called after
+ * each node that owns params, when their gradients are complete, and on the host's device also
+ * within a node. add: add to the param gradients. */
 void plan_backward(struct plan *, bool add, finished_with *finished, void *context);
 
-/* After a forward pass: the mean or the sum of the losses of the rows, without regularization; of
- * all heads, each times its factor, or of one alone. beside: NULL, or what else is summed, for
- * which nobody waits again. */
+/* After a forward pass: the mean or sum of the rows' losses, without regularization: of all heads,
+ * each times its factor, or of one head, without its factor. beside: one more sum to compute with
+ * them, without another wait for the device; NULL: none. */
 double plan_loss(struct plan *, int64_t rows, const struct summed *beside, double *ret_beside);
 double plan_head_loss(struct plan *, int head, int64_t rows);
 

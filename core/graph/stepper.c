@@ -11,8 +11,7 @@ void stepper_open(struct plan *plan, struct stepper *ret)
 
 /* ---- ahead ---- */
 
-/* Where the pass continues. What was run for nothing may have used the memory of the batch again.
- */
+/* Index of the node where the pass continues. Nodes run in vain may have overwritten the batch. */
 static int resume(struct stepper *s)
 {
     if (s->was_ahead) plan_load_again(s->plan);
@@ -44,7 +43,7 @@ static void queue(struct stepper *s, const struct pass *pass)
     plan_backward(plan, pass->add, pass->finished, pass->context);
 }
 
-/* It is not done by being recorded. A device that is broken says so when it is done after all. */
+/* Recording does not execute the pass. Errors of a broken device show when it is executed. */
 static err record(struct stepper *s, const struct pass *pass, struct recording **ret)
 {
     struct device *d = s->plan->device;
@@ -54,7 +53,7 @@ static err record(struct stepper *s, const struct pass *pass, struct recording *
     return async->record_end(d, ret);
 }
 
-/* Nodes are timed one by one while somebody wants to know. */
+/* Whether the pass may be recorded: not while nodes are timed one by one. */
 static bool is_repeated(const struct stepper *s, const struct pass *pass)
 {
     return !s->records_nothing && !s->plan->trace && pass->rows == s->plan->graph->batch;

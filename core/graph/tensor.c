@@ -6,7 +6,7 @@
 
 #include "core/base/fingerprint.h"
 
-/* Shapes that passed shape_check: the product fits. */
+/* The product of a shape that passed shape_check cannot overflow. */
 int64_t shape_count_from(const struct shape *shape, int axis)
 {
     int64_t count = 1;
@@ -61,7 +61,7 @@ const char *dtype_name(enum dtype dtype)
 
 const char *shape_text(const struct shape *shape, char text[SHAPE_TEXT_MAX])
 {
-    /* A shape that failed its check may hold anything: what does not fit is cut off. */
+    /* A shape that failed its check may hold anything: text that does not fit is cut off. */
     size_t used = (size_t)snprintf(text, SHAPE_TEXT_MAX, "[");
     for (int i = 0; i < shape->rank && i < RANK_MAX && used < SHAPE_TEXT_MAX - 1; i++)
         used += (size_t)snprintf(text + used, SHAPE_TEXT_MAX - used, "%s%" PRId64, i ? ", " : "",
@@ -70,7 +70,7 @@ const char *shape_text(const struct shape *shape, char text[SHAPE_TEXT_MAX])
     return text;
 }
 
-/* By division, so that no product of outside numbers overflows. */
+/* Divides, so that products of numbers from outside cannot overflow. */
 err shape_check(const struct shape *shape)
 {
     if (shape->rank < 0 || shape->rank > RANK_MAX)

@@ -1,7 +1,7 @@
-/* activations.c - functions of single elements, each an op of its own: y = f(x).
+/* activations.c - elementwise functions, each an op of its own: y = f(x).
  *
  * The same functions can be fused into dense and conv2d by their attribute "activation", which
- * saves a pass over memory; as nodes they stand after ops that fuse nothing. To add one: its place
+ * saves a pass over memory; as nodes they follow ops that cannot fuse them. To add one: its value
  * in enum activation (kernels), a constant at the end of this file, its row in activation_of, its
  * word in meson.build and in layer.c.
  */
@@ -33,7 +33,7 @@ static const struct field gelu_fields[] = {
 extern const struct op op_relu, op_relu6, op_elu, op_leaky_relu, op_sigmoid, op_tanh, op_softplus,
     op_swish, op_gelu, op_selu, op_softsign, op_square, op_sqrt, op_exp, op_log, op_abs;
 
-/* By address: nothing but the op says which function a node is, and no attribute could disagree. */
+/* Identified by the op's address, so that no attribute can disagree. */
 static enum activation activation_of(const struct node *node)
 {
     static const struct {
@@ -79,7 +79,7 @@ static void forward(const struct node *node, struct device *d)
                          alpha_of(node), shape_count(&node->output.shape));
 }
 
-/* Kernels look at x only where y does not tell the slope; those ops have reads_input. */
+/* Kernels read x only if y does not determine the slope; those ops have reads_input. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0], *y = &node->output;
@@ -88,7 +88,7 @@ static void backward(const struct node *node, struct device *d)
                               alpha_of(node), shape_count(&y->shape), node->add[0]);
 }
 
-/* 70 elements: whole vector registers and a rest. */
+/* 70 elements: full vector registers and a remainder. */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {3, 6}}}},
     {"{}", 1, {{3, {2, 5, 7}}}},
@@ -113,7 +113,7 @@ static const struct op_case gelu_cases[] = {
     {0},
 };
 
-/* What they have in common */
+/* Members common to these ops */
 #define OF_ONE_INPUT                                                                               \
     .inputs_min = 1, .inputs_max = 1, .infer = infer, .forward = forward, .backward = backward
 

@@ -15,7 +15,7 @@ static void forward(const struct node *node, struct device *d)
 {
     const struct tensor *y = &node->output;
     const float *sources[1 + AT_ONCE] = {
-        y->value}; /* what there is so far, then those that follow */
+        y->value}; /* the sum so far, then the inputs to be added to it */
     if (have_one_shape(node)) {
         for (int done = 0, first = 1; done < node->input_count; first = 0) {
             int count = 0;
@@ -37,14 +37,14 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* Every input gets dy, summed where it was stretched. */
+/* Every input gets dy, summed over the axes along which it was broadcast. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct back dy = {FOLD_A, .a_value = node->output.gradient, .scale = 1};
     for (int i = 0; i < node->input_count; i++) broadcast_back(node, d, i, &dy);
 }
 
-/* One shape, of any number of inputs; a bias, and both stretched */
+/* Any number of inputs of one shape; a bias, and both broadcast */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 4}}, {2, {3, 4}}}},
     {"{}", 3, {{4, {2, 3, 4, 2}}, {4, {2, 3, 4, 2}}, {4, {2, 3, 4, 2}}}},

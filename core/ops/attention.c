@@ -1,7 +1,5 @@
-/* attention: what each query takes of the values, by how near the keys are to it: softmax(q k' /
- * root of the width) v, of several heads. Inputs are the queries, the keys and the values, [batch,
- * ..., places, numbers]; the numbers of a place are those of its heads, side by side.
- */
+/* attention: softmax(q k' / sqrt(width)) v, of several heads. Inputs are queries, keys and values,
+ * [batch, ..., positions, width]; the last axis holds the heads one after the other. */
 #include "core/ops/mask.h"
 
 #include <inttypes.h>
@@ -23,7 +21,7 @@ static const struct field fields[] = {
 };
 
 enum { QUERIES, KEYS, VALUES };
-enum { LOG_SUMS, DELTAS }; /* kept, of each head and query */
+enum { LOG_SUMS, DELTAS }; /* saved, one of each per head and query */
 
 static int64_t last_of(const struct shape *shape)
 {
@@ -35,7 +33,7 @@ static int64_t places_of(const struct shape *shape)
     return shape->dim[shape->rank - 2];
 }
 
-/* Alike but for the number of places, which keys and values share */
+/* All shapes must be equal but for the number of positions, which keys and values share */
 static err check_shapes(const struct node *node)
 {
     const struct shape *q = &node->input[QUERIES]->shape, *k = &node->input[KEYS]->shape;
@@ -129,7 +127,8 @@ static void backward(const struct node *node, struct device *d)
     d->kernels->attention_back_keys(d, &a);
 }
 
-/* Several heads; more places than a tile has; causal; masked; several axes before the places */
+/* Several heads; more positions than a tile has; causal; masked; several axes before the
+ * positions */
 static const struct op_case cases[] = {
     {"{}", 3, {{3, {2, 3, 4}}, {3, {2, 5, 4}}, {3, {2, 5, 4}}}},
     {"{\"heads\": 2, \"causal\": true}", 3, {{3, {2, 7, 6}}, {3, {2, 7, 6}}, {3, {2, 7, 6}}}},

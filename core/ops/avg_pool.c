@@ -1,4 +1,4 @@
-/* avg_pool: the mean of the real elements of each window, per channel. */
+/* avg_pool: the mean of each window's elements that are not padding, per channel. */
 #include "core/ops/pool.h"
 
 static void forward(const struct node *node, struct device *d)
@@ -7,7 +7,8 @@ static void forward(const struct node *node, struct device *d)
     d->kernels->avg_pool(d, &pool, node->output.value, node->input[0]->value);
 }
 
-/* dy is spread evenly over the real elements of its window; no values are needed. */
+/* dy is distributed evenly over the elements of its window that are not padding; backward needs no
+ * values. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0], *y = &node->output;

@@ -1,6 +1,5 @@
-/* concat: 2 or more inputs side by side along one axis, e.g. [batch, 3] and [batch, 5] as [batch,
- * 8].
- */
+/* concat: concatenates 2 or more inputs along one axis, e.g. [batch, 3] and [batch, 5] to [batch,
+ * 8]. */
 #include "core/graph/op.h"
 
 #include <inttypes.h>
@@ -15,14 +14,14 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Counted from the front; outside of the shape where the spec's number is. */
+/* The axis counted from the front; outside of the shape if the spec's number is. */
 static int axis_of(const struct node *node)
 {
     const struct attributes *a = node->attributes;
     return (int)(a->axis < 0 ? a->axis + node->input[0]->shape.rank : a->axis);
 }
 
-/* Is b like a in every dimension but the axis? */
+/* Whether a and b are equal in every dimension but the axis. */
 static bool fits(const struct shape *a, const struct shape *b, int axis)
 {
     struct shape same = *b;
@@ -31,7 +30,7 @@ static bool fits(const struct shape *a, const struct shape *b, int axis)
     return shape_equal(a, &same);
 }
 
-/* Axis 0 is the batch: examples are not joined. */
+/* Not along axis 0, the batch. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct shape *first = &node->input[0]->shape;
@@ -55,7 +54,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* Of each row of the output (everything from the axis on) input i has one stretch. */
+/* In each row of the output (everything from the axis on) input i has one contiguous part. */
 static void forward(const struct node *node, struct device *d)
 {
     const int axis = axis_of(node);
@@ -70,7 +69,7 @@ static void forward(const struct node *node, struct device *d)
     }
 }
 
-/* The same stretches the other way. */
+/* Copies the same parts back. */
 static void backward(const struct node *node, struct device *d)
 {
     const int axis = axis_of(node);
@@ -86,7 +85,7 @@ static void backward(const struct node *node, struct device *d)
     }
 }
 
-/* The last axis, a middle one, and one counted from the end. */
+/* The last axis, a middle one, and a negative one. */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 2}}, {2, {3, 4}}}},
     {"{\"axis\": 1}", 3, {{3, {2, 3, 4}}, {3, {2, 1, 4}}, {3, {2, 2, 4}}}},

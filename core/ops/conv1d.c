@@ -1,8 +1,8 @@
 /* conv1d: y[b, i, o] = activation(sum over u, c of x[b, i s + u r - p, c] kernel[u, c, o] +
  * bias[o]), with stride s, dilation r and padding p (zeros).
  *
- * Sequences [batch, time, channel] are images of one line, the kernel [time, in, out]. Causal: all
- * of the padding comes before, so that a place takes of itself and those before it only.
+ * Sequences [batch, time, channel] are treated as images of one row; the kernel is [time, in, out].
+ * Causal: all of the padding comes before, so that an output depends on no later input.
  */
 #include <inttypes.h>
 
@@ -10,7 +10,7 @@
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
-enum { CAUSAL = 2 * PADDING_COUNT }; /* in the names of paddings */
+enum { CAUSAL = 2 * PADDING_COUNT }; /* index in `paddings` */
 static const char *const paddings[] = {"valid", "same", "VALID", "SAME", "causal", NULL};
 
 struct attributes {
@@ -35,7 +35,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* As of an image that has as many zeros in front */
+/* The window; causal padding is computed as an image with more zeros in front */
 static err window_of(const struct node *node, struct window2d *ret)
 {
     const struct attributes *a = node->attributes;
@@ -88,7 +88,7 @@ static err prepare(struct node *node, struct device *d)
     return convolution_prepare(node, d, convolution_of);
 }
 
-/* Every padding, with strides and dilations; a window wider than the sequence */
+/* Every padding, with strides and dilations; a kernel wider than the sequence */
 static const struct op_case cases[] = {
     {"{\"filters\": 3, \"kernel_size\": 3}", 1, {{3, {2, 7, 4}}}},
     {"{\"filters\": 2, \"kernel_size\": 4, \"strides\": 2, \"padding\": \"same\"}",

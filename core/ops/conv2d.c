@@ -1,8 +1,7 @@
 /* conv2d: y[b, i, j, o] = activation(sum over u, v, c of x[b, i s + u r - p, j s + v r - p, c]
  * kernel[u, v, c, o] + bias[o]), with stride s, dilation r and padding p (zeros).
  *
- * Images are [batch, y, x, channel], the kernel [y, x, in, out]. The work is the kernels' own; this
- * file says what is convolved with what.
+ * Images are [batch, y, x, channel], the kernel is [y, x, in, out].
  */
 #include <inttypes.h>
 
@@ -11,7 +10,7 @@
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
-enum { SUMS, PADDED }; /* saved: by the layer; where there are groups */
+enum { SUMS, PADDED }; /* saved: by the layer; with groups only */
 
 struct attributes {
     struct layer layer;
@@ -50,7 +49,7 @@ static err infer(struct node *node, struct arena *arena)
         &(struct shape){4, {w.kernel_y, w.kernel_x, x->dim[3] / a->groups, a->filters}});
 }
 
-/* In parts: true */
+/* Whether the convolution is in groups; then sets *ret */
 static bool grouped_of(const struct node *node, struct grouped *ret)
 {
     const struct attributes *a = node->attributes;
@@ -109,8 +108,8 @@ static void backward(const struct node *node, struct device *d)
         grouped_back_data(d, &parts, x->gradient, dy, layer_kernel(node), node->add[0]);
 }
 
-/* Both paddings, strides and dilations of one and of two numbers, channels that fill no vector
- * register, and every activation. */
+/* Both paddings, strides and dilations of one and of two numbers, channel counts that do not fill a
+ * vector register, and every activation. */
 static const struct op_case cases[] = {
     {"{\"filters\": 3, \"kernel_size\": 3}", 1, {{4, {2, 5, 6, 2}}}},
     {"{\"filters\": 2, \"kernel_size\": [3, 2], \"strides\": [2, 1], \"padding\": \"same\"}",

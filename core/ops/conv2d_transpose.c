@@ -1,11 +1,11 @@
-/* conv2d_transpose: the image of which conv2d with the same window would make one of x's shape, as
- * tf.layers.conv2d_transpose. Forward is the gradient of that convolution, and the other way round.
- */
+/* conv2d_transpose: the transposed convolution of tf.layers.conv2d_transpose: its forward pass is
+ * the data gradient of a conv2d with the same window, which maps y's shape to x's, and its backward
+ * pass that convolution. */
 #include "core/ops/convolution.h"
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
-enum { SUMS, ADDED }; /* saved: by the layer; a gradient before it is added to another */
+enum { SUMS, ADDED }; /* saved: by the layer; a gradient before it is added */
 
 struct attributes {
     struct layer layer;
@@ -20,7 +20,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* The convolution from the output to x; y is of rank 4. */
+/* The convolution that maps the output's shape to x's; y has rank 4. */
 static err convolution_of(const struct node *node, struct conv2d *ret)
 {
     const struct attributes *a = node->attributes;

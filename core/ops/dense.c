@@ -1,12 +1,12 @@
 /* dense: y = activation(x kernel + bias), on the last axis of x as tf.layers.dense.
  *
- * x [rows, columns], kernel [columns, units], bias [units], y [rows, units]. What stands before the
- * last axis of x is rows, so [batch, time, columns] works as it is.
+ * x [rows, columns], kernel [columns, units], bias [units], y [rows, units]. All axes of x but the
+ * last are rows, so [batch, time, columns] works too.
  */
 #include "core/ops/elementwise.h"
 #include "core/ops/layer.h"
 
-/* A row of outputs of 64 MiB: more is a slip of the pen. */
+/* A row of outputs of 64 MiB: more is probably a mistake. */
 enum { UNITS_MAX = 1 << 24 };
 
 struct attributes {
@@ -21,7 +21,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* The kernel is [columns of x, units]; all other axes of x are rows to it. */
+/* The kernel is [columns of x, units]; all other axes of x are rows. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -33,7 +33,7 @@ static err infer(struct node *node, struct arena *arena)
     return layer_infer(node, arena, &(struct shape){2, {columns, a->units}});
 }
 
-/* Linear and without a bias, the product is the output. */
+/* For a linear layer without bias, the product is the output. */
 static void forward(const struct node *node, struct device *d)
 {
     layer_multiply(node, d, node->output.value);
@@ -46,8 +46,8 @@ static void backward(const struct node *node, struct device *d)
     layer_multiply_back(node, d, dy, node->add[0]);
 }
 
-/* With and without bias, on more than two axes, wider than a vector register with a rest, and every
- * activation, since each has a backward of its own. */
+/* With and without bias, on more than two axes, wider than a vector register, and every activation,
+ * since each has its own backward. */
 static const struct op_case cases[] = {
     {"{\"units\": 3}", 1, {{2, {4, 5}}}},
     {"{\"units\": 2, \"use_bias\": false}", 1, {{3, {2, 3, 4}}}},

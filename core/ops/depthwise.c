@@ -1,18 +1,17 @@
-/* depthwise.c - depthwise_conv2d: each channel is convolved by itself, with depth_multiplier
- * kernels; and separable_conv2d: the same, then 1 x 1 over all channels, as
- * tf.layers.separable_conv2d.
- */
+/* depthwise.c - depthwise_conv2d: each channel is convolved separately, with depth_multiplier
+ * kernels; and separable_conv2d: the same followed by a 1 x 1 convolution over all channels, as
+ * tf.layers.separable_conv2d. */
 #include "core/ops/grouped.h"
 #include "core/ops/layer.h"
 #include "core/ops/window.h"
 
 enum { MULTIPLIER_MAX = 1 << 16 };
-enum { SUMS, PADDED, BETWEEN }; /* saved: by the layer; of grouped.h; what 1 x 1 goes over */
+enum { SUMS, PADDED, BETWEEN }; /* saved: by the layer; by grouped.h; for 1 x 1 */
 enum { DEPTHWISE, POINTWISE };  /* params */
 
 struct attributes {
     struct layer layer;
-    int64_t multiplier, filters; /* filters 0: depthwise alone */
+    int64_t multiplier, filters; /* filters 0: depthwise_conv2d */
     struct window_spec window;
 };
 
@@ -91,7 +90,7 @@ static void forward(const struct node *node, struct device *d)
     layer_finish(node, d, y);
 }
 
-/* dpointwise = made' dy; and then dmade = dy pointwise' in its place */
+/* dpointwise = made' dy; then dmade = dy pointwise', which overwrites `made` */
 static const float *back_pixels(const struct node *node, struct device *d, const float *dy)
 {
     const struct gemm forward = pixels(node);

@@ -1,4 +1,5 @@
-/* dropout: zeroes a share of the elements and scales up the others; nothing outside training. */
+/* dropout: zeroes a fraction of the elements and scales up the others; the identity outside
+ * training. */
 #include "core/graph/op.h"
 
 struct attributes {
@@ -22,7 +23,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* The draw is the same in forward and backward of a step, so both see the same mask. */
+/* Forward and backward of a step use the same draw, so both see the same mask. */
 static void mask(const struct node *node, struct device *d, struct dropout of)
 {
     const struct attributes *a = node->attributes;
@@ -33,7 +34,7 @@ static void mask(const struct node *node, struct device *d, struct dropout of)
     d->kernels->dropout(d, &of, shape_count(&node->output.shape));
 }
 
-/* y = x mask / (1 - rate): the expected value stays. */
+/* y = x mask / (1 - rate): the expected value is kept. */
 static void forward(const struct node *node, struct device *d)
 {
     mask(node, d, (struct dropout){.y = node->output.value, .x = node->input[0]->value});

@@ -1,7 +1,7 @@
 /* elementwise.c - see elementwise.h. */
 #include "core/ops/elementwise.h"
 
-/* No broadcasting: where shapes differ, a person should say what is meant. */
+/* No broadcasting: different shapes are probably a mistake. */
 err elementwise_infer(struct node *node, struct arena *arena)
 {
     const struct shape *first = &node->input[0]->shape;

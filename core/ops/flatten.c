@@ -1,4 +1,4 @@
-/* flatten: [batch, ...] as [batch, the rest in one dimension]. Moves nothing. */
+/* flatten: [batch, ...] as [batch, product of the rest]. A view. */
 #include "core/graph/op.h"
 
 /* [batch] becomes [batch, 1], as with tf.layers.flatten. */
@@ -10,7 +10,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* From more, as many and fewer dimensions. */
+/* From more than two, two and fewer dimensions. */
 static const struct op_case cases[] = {
     {"{}", 1, {{4, {2, 3, 4, 5}}}},
     {"{}", 1, {{2, {3, 4}}}},

@@ -19,7 +19,7 @@ struct tensor grouped_room(const struct window2d *w, int64_t channels)
                            .shape = {4, {w->batch, padded_y(w), padded_x(w), channels}}};
 }
 
-/* Between an image and the part of the padded one that it is */
+/* Strides of an image, or of the padded one */
 struct image {
     int64_t row, all; /* floats of a row of pixels, and of an image */
 };
@@ -46,7 +46,7 @@ static struct image padded_image(const struct grouped *g)
     return (struct image){row, padded_y(&g->window) * row};
 }
 
-/* Where the image begins in the padded one */
+/* Where the image begins within the padded one */
 static float *inside(const struct grouped *g)
 {
     const int64_t channels = g->groups * g->in;
@@ -58,7 +58,8 @@ static void clear(struct device *d, const struct grouped *g)
     d->kernels->fill(d, g->padded, 0, g->window.batch * padded_image(g).all);
 }
 
-/* Loops over the windows: steps of the padded image and of the result, which is f's y, a or b */
+/* Which of the fold's operands y, a, b are the padded image and which are the result, for loops
+ * over the windows */
 struct roles {
     bool y_is_result, a_is_image, b_is_result, y_is_image, a_is_result;
 };
@@ -119,7 +120,8 @@ void grouped_back_kernel(struct device *d, const struct grouped *g, float *dkern
     d->kernels->fold(d, &f);
 }
 
-/* Cell by cell, since windows overlap: the image += dy kernel, summed over the group's results */
+/* One cell of the kernel at a time, since windows overlap: image += dy kernel, summed over the
+ * group's outputs */
 static void back_cell(struct device *d, const struct grouped *g, const float *dy,
                       const float *kernel, int64_t y, int64_t x)
 {

@@ -1,7 +1,7 @@
 /* layer.c - parameters, fused activation and its gradient for dense and convolutional ops. */
 #include "core/ops/layer.h"
 
-/* The first param of a layer; the bias, where there is one, is the last. */
+/* The first param of a layer; the bias, if any, is the last. */
 enum { KERNEL };
 
 const char *const activation_names[] = {
@@ -18,10 +18,10 @@ const char *const activation_names[] = {
     [ACTIVATION_GELU_TANH] = "gelu_tanh",
     [ACTIVATION_SELU] = "selu",
     [ACTIVATION_SOFTSIGN] = "softsign",
-    NULL, /* the others are no functions that a layer ends with */
+    NULL, /* layers have no other activations */
 };
 
-/* It is the first member of the attributes, whatever the op. */
+/* Attributes of all such ops begin with it. */
 static const struct layer *layer_of(const struct node *node)
 {
     return node->attributes;
@@ -86,7 +86,7 @@ enum activation layer_activation(const struct node *node)
     return (enum activation)layer_of(node)->activation;
 }
 
-/* y.gradient is [rows, columns], the bias' gradient its sum over the rows. */
+/* y.gradient is [rows, columns]; the bias' gradient is its sum over the rows. */
 const float *layer_backward(const struct node *node, struct device *d)
 {
     const struct tensor *y = &node->output;
@@ -166,7 +166,8 @@ static void multiply_to_input(const struct node *node, struct device *d, const f
                                            .c = x->gradient});
 }
 
-/* The kernel's gradient leaves while x gets its own, unless that takes the kernel away. */
+/* The kernel's gradient comes first, so that it can be sent while x's is computed; last if its
+ * values may be overwritten once it is complete. */
 void layer_multiply_back(const struct node *node, struct device *d, const float *dy, bool add)
 {
     const bool is_kept = node->param[KERNEL].is_kept;

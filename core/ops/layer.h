@@ -1,4 +1,4 @@
-/* layer.h - what ops with a kernel and a bias share: y = activation(product(x, kernel) + bias). */
+/* layer.h - shared by ops with a kernel and a bias: y = activation(product(x, kernel) + bias). */
 #ifndef CORE_OPS_LAYER_H
 #define CORE_OPS_LAYER_H
 
@@ -9,7 +9,7 @@ extern const char *const activation_names[];
 
 static const double LEAKY_RELU_ALPHA = 0.2; /* tf.nn.leaky_relu's default */
 
-/* The first member of the attributes of such an op. */
+/* The attributes of such an op begin with it. */
 struct layer {
     int activation; /* enum activation */
     bool use_bias;
@@ -62,29 +62,29 @@ struct layer {
  * node->output.shape is set already. */
 err layer_infer(struct node *, struct arena *, const struct shape *kernel);
 
-/* The same for a kernel of another name, and as many outputs as are said. Between the two the op
- * may add params of its own: then the bias comes by layer_infer_bias. */
+/* The same in two steps, for a kernel and a bias of other names and another number of outputs. The
+ * op may add params of its own between them; the bias must be the last. */
 err layer_infer_kernel(struct node *, struct arena *, const char *name, const struct shape *);
 err layer_infer_bias(struct node *, struct arena *, const char *name, int64_t outputs);
 
 /* y = activation(y + bias), in rows of outputs */
 void layer_finish(const struct node *, struct device *, float *y);
 
-/* The kernel's and the bias' memory, and where forward leaves the sums before the activation; NULL
- * for those that are not there. */
+/* Values of kernel and bias, and memory where forward saves the sums before the activation; NULL:
+ * there is none. */
 const float *layer_kernel(const struct node *);
 const float *layer_bias(const struct node *);
 float *layer_sums(const struct node *);
 enum activation layer_activation(const struct node *);
 
-/* With a kernel of [columns, units], on the last axis of the last input x: y [rows, units] =
- * x kernel; and from dy the gradients of the kernel and, where it is wanted, of x; the bias has its
- * own. */
+/* For a kernel [columns, units] applied to the last axis of the last input x: y [rows, units] = x
+ * kernel. layer_multiply_back computes from dy the gradient of the kernel and, if needed, of x; not
+ * that of the bias. */
 void layer_multiply(const struct node *, struct device *, float *y);
 void layer_multiply_back(const struct node *, struct device *, const float *dy, bool add);
 
-/* The common part of backward: output.gradient becomes the gradient of the sums, and the bias gets
- * its own. Returns output.gradient. */
+/* The common part of backward: turns output.gradient into the gradient of the sums before the
+ * activation, and computes the bias' gradient. Returns output.gradient. */
 const float *layer_backward(const struct node *, struct device *);
 
 #endif

@@ -1,5 +1,5 @@
-/* layer_normalization: each vector of the last axis less its mean, over its deviation; times gamma,
- * plus beta. */
+/* layer_normalization: each vector of the last axis, normalized to mean 0 and variance 1, times
+ * gamma, plus beta. */
 #include "core/ops/algebra/loops.h"
 #include "core/ops/elementwise.h"
 
@@ -14,7 +14,7 @@ static const struct field fields[] = {
 };
 
 enum { GAMMA, BETA };     /* params */
-enum { NORMAL, INVERSE }; /* kept: x less its mean over its deviation; 1 over the deviation */
+enum { NORMAL, INVERSE }; /* saved: the normalized x; 1 / standard deviation */
 
 static err infer(struct node *node, struct arena *arena)
 {

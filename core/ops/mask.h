@@ -1,7 +1,6 @@
-/* mask.h - what ops share that leave out places along an axis: "mask" names [batch, n], of the n
- * places of the axis, with 1 in those that are there and 0 in the others. Nothing is learned
- * through it. It is the first of the named inputs.
- */
+/* mask.h - shared by ops with a mask: "mask" names an input [batch, n] with 1 for the positions of
+ * an axis of n that are present, and 0 for the others. It gets no gradient. It is the first of the
+ * named inputs. */
 #ifndef CORE_OPS_MASK_H
 #define CORE_OPS_MASK_H
 
@@ -9,7 +8,7 @@
 
 enum { MASK_INPUT };
 
-/* A row of the field table of such an op; at: of a const char *. */
+/* A row of the field table of such an op; at: offset of a const char *. */
 #define MASK_FIELD(at)                                                                             \
     {                                                                                              \
         .name = "mask", .type = FIELD_STRING, .offset = at, .fallback = "null",                    \
@@ -19,14 +18,14 @@ enum { MASK_INPUT };
 
 /* NULL: none */
 const struct tensor *mask_of(const struct node *);
-/* ERR_INPUT: there is one, and it is not [batch, places]. */
+/* ERR_INPUT: a mask that is not [batch, places]. */
 err mask_check(const struct node *, int64_t places);
-/* By how many floats it goes on along the axes of x, whose places along `axis` it is of */
+/* The mask's strides, in floats, along the axes of x; its positions are those of `axis` */
 struct steps mask_steps(const struct shape *x, int axis);
-/* y = f(x, mask), of x's shape; high, low: as the formula has them */
+/* y = f(x, mask), of x's shape; the fold's high and low as its formula needs them */
 void mask_apply(const struct node *, struct device *, const struct fold *, const struct shape *x,
                 int axis);
-/* For backward: no gradient goes to it. */
+/* For backward: sets the mask's gradient, if it has one, to 0. */
 void mask_backward(const struct node *, struct device *);
 
 #endif

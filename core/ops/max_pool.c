@@ -7,7 +7,8 @@ static void forward(const struct node *node, struct device *d)
     d->kernels->max_pool(d, &pool, node->output.value, node->input[0]->value);
 }
 
-/* The window's maximum is found again from x and y; the first of equal ones gets all of dy. */
+/* The window's maximum is found again by comparing x with y; the first of equal ones gets all of
+ * dy. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0], *y = &node->output;

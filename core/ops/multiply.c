@@ -1,7 +1,7 @@
 /* multiply: the elementwise product of inputs, broadcast as numpy does. */
 #include "core/ops/algebra/loops.h"
 
-/* With more than two inputs, backward forms the product of all others in saved[0]. */
+/* With more than two inputs, backward computes the product of all others in saved[0]. */
 static err infer(struct node *node, struct arena *arena)
 {
     TRY(broadcast_infer(node, arena));
@@ -10,7 +10,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* From left to right, in y. */
+/* Multiplies from left to right, in y. */
 static void forward(const struct node *node, struct device *d)
 {
     const struct tensor *y = &node->output;
@@ -31,7 +31,7 @@ static const struct tensor *others(const struct node *node, struct device *d, in
     return product;
 }
 
-/* dx_i = dy times all other inputs; the inputs may be one and the same tensor. */
+/* dx_i = dy times all other inputs; several inputs may be the same tensor. */
 static void backward(const struct node *node, struct device *d)
 {
     const float *dy = node->output.gradient;
@@ -42,7 +42,7 @@ static void backward(const struct node *node, struct device *d)
                 &(struct back){FOLD_MULTIPLY, .a_value = dy, .b = others(node, d, i), .scale = 1});
 }
 
-/* Two inputs need no scratch; three and four do, and have more than one "other". */
+/* Two inputs need no scratch memory; three and four do. */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 4}}, {2, {3, 4}}}},
     {"{}", 3, {{2, {3, 5}}, {2, {3, 5}}, {2, {3, 5}}}},

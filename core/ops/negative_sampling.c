@@ -1,6 +1,6 @@
-/* negative_sampling: logits of data of which only a share of the noes is there to train on: what
- * the loss sees in training is y = x - log(rate), the logit among the rows that are there, so that
- * x is that among all, and evaluation and prediction have y = x. */
+/* negative_sampling: corrects logits for training data of which only a fraction of the negatives is
+ * kept. In training the loss gets y = x - log(rate), the logit within the kept rows, so that x is
+ * the logit among all rows; evaluation and prediction have y = x. */
 #include <math.h>
 
 #include "core/graph/op.h"

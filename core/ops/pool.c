@@ -1,6 +1,6 @@
-/* pool.c - attributes, shape rule and cases of pooling.
+/* pool.c - attributes, shape rule and test cases of pooling.
  *
- * Channels are pooled each for itself: x [batch, y, x, channel] -> [batch, out_y, out_x, channel].
+ * Each channel is pooled separately: x [batch, y, x, channel] -> [batch, out_y, out_x, channel].
  */
 #include "core/ops/pool.h"
 
@@ -18,8 +18,8 @@ const struct field pool_fields[] = {
     {0},
 };
 
-/* Windows side by side, overlapping over a padded border, in steps of one, and with a rest that is
- * in no window. */
+/* Windows side by side; overlapping over a padded border; stride 1; and with remaining elements in
+ * no window. */
 const struct op_case pool_cases[] = {
     {"{\"pool_size\": 2}", 1, {{4, {2, 4, 6, 3}}}},
     {"{\"pool_size\": 3, \"strides\": 2, \"padding\": \"same\"}", 1, {{4, {2, 7, 6, 2}}}},
@@ -28,7 +28,7 @@ const struct op_case pool_cases[] = {
     {0},
 };
 
-/* A padding window may reach past the image, but never lies wholly outside of it. */
+/* With padding a window may extend beyond the image, but never lies wholly outside it. */
 err pool_infer(struct node *node, struct arena *arena)
 {
     const struct shape *x = &node->input[0]->shape;
@@ -38,8 +38,7 @@ err pool_infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* The window is computed anew in every pass: a few dozen integer operations against a whole image,
- * and no state to keep. */
+/* The window is computed again in every pass, which is cheap and needs no state. */
 struct pool2d pool_of(const struct node *node)
 {
     const struct shape *x = &node->input[0]->shape;

@@ -1,4 +1,4 @@
-/* pool.h - what max_pool and avg_pool share: all but the arithmetic. */
+/* pool.h - shared by max_pool and avg_pool: all but the arithmetic. */
 #ifndef CORE_OPS_POOL_H
 #define CORE_OPS_POOL_H
 

@@ -1,4 +1,4 @@
-/* positional_embedding: x [batch, places, ...] plus a vector of each place, which is trained. */
+/* positional_embedding: x [batch, positions, ...] plus a trained vector for each position. */
 #include "core/ops/algebra/loops.h"
 
 struct attributes {
@@ -12,7 +12,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Numbers of an example, of each of which there is one in the variable */
+/* The variable has the shape of one example */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;

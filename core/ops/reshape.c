@@ -1,11 +1,11 @@
-/* reshape: the same numbers under another shape per example, as tf.keras.layers.Reshape: the batch
- * is not part of "shape". Moves nothing. */
+/* reshape: the same elements with another shape per example, as tf.keras.layers.Reshape: "shape"
+ * does not include the batch. A view. */
 #include "core/graph/op.h"
 
 #include <inttypes.h>
 
 struct attributes {
-    struct ints shape; /* of one example, at most one -1; 0: as the input's */
+    struct ints shape; /* of one example, with at most one -1; 0: as in the input */
 };
 
 static const struct field fields[] = {
@@ -16,14 +16,14 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Of the i-th dimension of an example; 0: the input has no such one, or it is 0. */
+/* Size of dimension i of an example, or -1; 0: the input has no such dimension. */
 static int64_t dim_at(const struct ints *shape, int i, const struct shape *x)
 {
     return shape->at[i] ? shape->at[i] : i + 1 < x->rank ? x->dim[i + 1] : 0;
 }
 
-/* Product of the dimensions that are given, and which one is -1 (or none: -1). ERR_INPUT when it
- * is more than the input's. */
+/* Product of the known dimensions, and the index of the one that is -1 (-1: none). ERR_INPUT: the
+ * product is more than the input has. */
 static err read_shape(const struct ints *shape, const struct shape *x, int64_t *ret_known,
                       int *ret_open)
 {
@@ -49,7 +49,8 @@ static err read_shape(const struct ints *shape, const struct shape *x, int64_t *
     return OK;
 }
 
-/* The batch stays what it is; open dimension = elements of an example over the known ones. */
+/* The batch is unchanged; the open dimension is the elements of an example divided by the known
+ * ones. */
 static err infer(struct node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -69,7 +70,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* Without an open dimension, with one, behind one that stays, and to no dimension at all. */
+/* Without an open dimension, with one, with one after a 0, and to no dimension at all. */
 static const struct op_case cases[] = {
     {"{\"shape\": [4, 3]}", 1, {{2, {2, 12}}}},
     {"{\"shape\": [2, -1, 2]}", 1, {{3, {3, 4, 5}}}},

@@ -1,4 +1,5 @@
-/* softmax: exp(x) / sum exp(x) over the last axis, or over those of its places that a mask has. */
+/* softmax: exp(x) / sum exp(x) over the last axis, or over those of its positions that a mask
+ * includes. */
 #include "core/ops/elementwise.h"
 #include "core/ops/mask.h"
 
@@ -11,7 +12,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Its exponential is 0 beside any number that somebody computes with. */
+/* Its exponential is 0 relative to that of any realistic number. */
 static const float NOT_THERE = -1e30f;
 
 static int64_t columns_of(const struct node *node)
@@ -31,7 +32,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* Where nothing is there, all is 0. */
+/* If the mask excludes all positions, all are 0. */
 static void forward(const struct node *node, struct device *d)
 {
     const struct shape *x = &node->input[0]->shape;
@@ -44,7 +45,7 @@ static void forward(const struct node *node, struct device *d)
     if (mask_of(node)) mask_apply(node, d, &clear, x, x->rank - 1);
 }
 
-/* dx = y (dy - sum of dy y) per row; where y is 0, nothing */
+/* dx = y (dy - sum of dy y) per row; 0 where y is 0 */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *x = node->input[0], *y = &node->output;
@@ -55,7 +56,7 @@ static void backward(const struct node *node, struct device *d)
                              shape_count(&x->shape) / columns, columns, node->add[0]);
 }
 
-/* More than two axes, and a row that is no multiple of a vector register; masked */
+/* More than two axes, and a row that does not fill vector registers; masked */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {4, 5}}}},
     {"{}", 1, {{3, {2, 3, 17}}}},

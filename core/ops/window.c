@@ -1,24 +1,24 @@
-/* window.c - where windows of an image lie, by TensorFlow's rule of padding. */
+/* window.c - positions of windows in an image, by TensorFlow's rules of padding. */
 #include "core/ops/window.h"
 
 #include <inttypes.h>
 
 const char *const padding_names[] = {"valid", "same", "VALID", "SAME", NULL};
 
-/* One direction of a window. */
+/* A window in one direction. */
 struct side {
     int64_t in, kernel, stride, dilation; /* given */
     int64_t out, before, after;           /* computed */
 };
 
-/* Number for direction 0 (y) or 1 (x) of a list of none, one or two. */
+/* The number for direction 0 (y) or 1 (x) in a list of at most two. */
 static int64_t pick(const struct ints *list, int direction, int64_t fallback)
 {
     if (list->count == 0) return fallback;
     return list->at[list->count == 1 ? 0 : direction];
 }
 
-/* Without strides the windows lie side by side, as pooling has it. */
+/* Without strides windows do not overlap, as in pooling. */
 static struct side side_of(const struct window_spec *spec, int64_t in, int direction)
 {
     const int64_t kernel = pick(&spec->kernel, direction, 1);
@@ -30,7 +30,7 @@ static struct side side_of(const struct window_spec *spec, int64_t in, int direc
     };
 }
 
-/* SAME: every input is in a window, and of an odd padding the extra one comes after. */
+/* SAME: every input is in a window; if the padding is odd, the extra one comes after. */
 static void complete(struct side *s, enum padding padding)
 {
     const int64_t extent = (s->kernel - 1) * s->dilation + 1;

@@ -1,4 +1,4 @@
-/* window.h - windows over images: sizes and padding as TensorFlow computes them. */
+/* window.h - windows over images: output sizes and padding as in TensorFlow. */
 #ifndef CORE_OPS_WINDOW_H
 #define CORE_OPS_WINDOW_H
 
@@ -6,15 +6,16 @@
 
 enum padding { PADDING_VALID, PADDING_SAME, PADDING_COUNT };
 
-/* Of a field: valid and same in both spellings. The index modulo PADDING_COUNT is the padding. */
+/* Choices of a field: valid and same, in lower and upper case. The index modulo PADDING_COUNT is
+ * enum padding. */
 extern const char *const padding_names[];
 
-/* No image is larger; it keeps the window arithmetic far from overflow. */
+/* Limits on images, which keep window arithmetic far from overflow. */
 enum { WINDOW_SIDE_MAX = 65536, FILTERS_MAX = 1 << 20 };
 
-/* As a spec has it: one number for both directions, or [y, x]. */
+/* As in a spec: one number for both directions, or [y, x]. */
 struct window_spec {
-    struct ints kernel, strides, dilation; /* no strides: windows side by side; no dilation: 1 */
+    struct ints kernel, strides, dilation; /* no strides: the kernel's size; no dilation: 1 */
     int padding;                           /* index of padding_names */
 };
 
@@ -54,12 +55,12 @@ struct window_spec {
         .help = "dilation, the distance between elements of the window: one number, or [y, x]"     \
     }
 
-/* The window over images of shape [batch, y, x, channel]. ERR_INPUT when the shape has another rank
- * or is smaller than the window. */
+/* Sets *ret for images of shape [batch, y, x, channel]. ERR_INPUT: another rank, or an image
+ * smaller than the window. */
 err window_make(const struct window_spec *, const struct shape *, struct window2d *ret);
 
-/* In direction 0 (y) or 1 (x): the side of the image that this many windows are of. With `same`
- * each of them becomes stride pixels. */
+/* In direction 0 (y) or 1 (x): the size of the image of a transposed convolution with this many
+ * windows. With `same` it is windows times stride. */
 int64_t window_image_side(const struct window_spec *, int64_t windows, int direction);
 
 #endif

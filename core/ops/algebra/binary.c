@@ -1,5 +1,5 @@
-/* binary.c - functions of two inputs, element by element, each an op of its own; add and multiply,
- * which take more, have their files. Inputs are broadcast as numpy does. */
+/* binary.c - elementwise functions of two inputs, each an op of its own; add and multiply, which
+ * take more, have their own files. Inputs are broadcast as numpy does. */
 #include "core/ops/algebra/loops.h"
 
 extern const struct op op_subtract, op_divide, op_maximum, op_minimum;
@@ -40,7 +40,7 @@ static void back_divide(const struct node *node, struct device *d)
     broadcast_back(node, d, 1, &(struct back){FOLD_DIVIDE_SLOPE, a, b, .c = dy, .scale = 1});
 }
 
-/* Of two that are equal the first one has the gradient, as in TensorFlow. */
+/* If both are equal, the first one gets the gradient, as in TensorFlow. */
 static void back_maximum(const struct node *node, struct device *d)
 {
     const float *dy = node->output.gradient;
@@ -57,8 +57,8 @@ static void back_minimum(const struct node *node, struct device *d)
     broadcast_back(node, d, 1, &(struct back){FOLD_IF_MORE, a, b, .c = dy, .scale = 1});
 }
 
-/* One shape; a row for all columns and the other way; one axis less; both are stretched; more than
- * a block, and nothing stretched but the middle. The two have no number in common. */
+/* A column and a row broadcast; one axis less; both broadcast; more than a block, and only the
+ * middle axis broadcast. The inputs have no number in common. */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 4}}, {2, {3, 1}}}},
     {"{}", 2, {{3, {2, 4, 1}}, {3, {2, 4, 6}}}},

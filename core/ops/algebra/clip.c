@@ -1,4 +1,4 @@
-/* clip.c - clip and scale: functions of single elements with numbers of the spec. */
+/* clip.c - clip and scale: elementwise functions with constants from the spec. */
 #include "core/ops/algebra/loops.h"
 
 struct clip_attributes {
@@ -49,7 +49,7 @@ static void forward_clip(const struct node *node, struct device *d)
     d->kernels->fold(d, &f);
 }
 
-/* As in TensorFlow, what is clipped has none; the limits themselves have all of it. */
+/* As in TensorFlow, clipped elements get no gradient, those equal to a limit all of it. */
 static void back_clip(const struct node *node, struct device *d)
 {
     struct fold f = clip_of(node, FOLD_IF_WITHIN);

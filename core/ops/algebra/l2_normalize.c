@@ -1,7 +1,6 @@
-/* l2_normalize: x over the root of the sum of its squares along an axis, as tf.math.l2_normalize;
- * clip_by_norm: the same times a norm, where that is less than the root, as tf.clip_by_norm. Both
- * are x times norm / max(root, least).
- */
+/* l2_normalize: x / root of the sum of its squares along an axis, as tf.math.l2_normalize;
+ * clip_by_norm: x norm / root if the root is larger than the norm, as tf.clip_by_norm. Both are x
+ * norm / max(root, least). */
 #include "core/ops/algebra/loops.h"
 
 #include <math.h>
@@ -27,7 +26,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Squares are of float32. */
+/* These limits keep squares within float32. */
 static const struct field clip_fields[] = {
     AXIS_FIELD,
     FIELD_OF("norm", FLOAT, struct attributes, bound, .min = 1e-9, .max = 1e9,
@@ -35,7 +34,7 @@ static const struct field clip_fields[] = {
     {0},
 };
 
-/* The factor of each sum; and the sums of backward */
+/* saved: the factor of each sum of squares; and sums in backward */
 enum { INVERSE, SUMS };
 
 static err infer(struct node *node, struct arena *arena)
@@ -51,21 +50,21 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* Of what is made */
+/* Norm of the result */
 static float norm_of(const struct node *node)
 {
     const struct attributes *a = node->attributes;
     return node->op == &op_clip_by_norm ? (float)a->bound : 1;
 }
 
-/* Of the sum of squares */
+/* Lower limit on the sum of squares */
 static float least(const struct node *node)
 {
     const struct attributes *a = node->attributes;
     return (float)(node->op == &op_clip_by_norm ? a->bound * a->bound : a->bound);
 }
 
-/* to, of one number along the axis, = the sums of a b, which are of x's shape */
+/* to = the sums of a b along the axis; a and b are of x's shape */
 static void sum_products(const struct node *node, struct device *d, const struct tensor *to,
                          const float *a, const float *b)
 {
@@ -87,8 +86,8 @@ static void forward(const struct node *node, struct device *d)
     broadcast(d, FOLD_MULTIPLY, &node->output, x, inverse);
 }
 
-/* dx = (dy - y sum of dy y / norm^2) norm / the root; where the sum of squares is below the least,
- * the root does not change: dx = dy norm / the root */
+/* dx = (dy - y sum of dy y / norm^2) norm / root; where the sum of squares is below the limit, the
+ * root is constant: dx = dy norm / root */
 static void backward(const struct node *node, struct device *d)
 {
     const struct tensor *inverse = &node->saved[INVERSE], *sums = &node->saved[SUMS];

@@ -1,8 +1,8 @@
-/* log_softmax: x less the logarithm of the sum of e^x over the last axis. */
+/* log_softmax: x - log(sum of e^x) over the last axis. */
 #include "core/ops/algebra/loops.h"
 #include "core/ops/elementwise.h"
 
-/* saved: one number of each row */
+/* saved: one number per row */
 static err infer(struct node *node, struct arena *arena)
 {
     struct shape rows = node->input[0]->shape;
@@ -13,7 +13,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* rows = the sum, or the largest, of f(from) in each row */
+/* rows = the sum, or the maximum, of f(from) in each row */
 static void fold_rows(const struct node *node, struct device *d, enum fold_of of, bool is_max,
                       const float *from)
 {

@@ -3,7 +3,8 @@
 
 #include <inttypes.h>
 
-/* The axis of x that lies on one of y; 0 stands for none, too: the batch is nobody's else. */
+/* The axis of x aligned with an axis of y; 0: none, or the batch, with which no other axis is
+ * aligned. */
 static int axis_under(const struct shape *x, const struct shape *y, int axis)
 {
     const int own = axis - (y->rank - x->rank);
@@ -31,7 +32,8 @@ err axis_of(const char *what, int64_t axis, const struct shape *shape, int *ret)
     return OK;
 }
 
-/* Each axis is the longer one, and the other is as long or 1. */
+/* Broadcasts *y with x: in each axis both sizes are equal, or one is 1. false: they do not
+ * match. */
 static bool stretch(struct shape *y, const struct shape *x)
 {
     struct shape longer = y->rank >= x->rank ? *y : *x;

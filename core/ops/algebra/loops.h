@@ -4,28 +4,28 @@
 
 #include "core/graph/op.h"
 
-/* By how many floats a tensor goes on along each axis of y, to whose shape it is broadcast: the
- * batch along the batch, and an example's axes from the last one on; 0 where it has one number for
- * all of y's. */
+/* Strides of a tensor, in floats, along each axis of y, to whose shape it is broadcast: the batch
+ * is aligned with the batch, and an example's axes from the last one on; 0 where it is
+ * broadcast. */
 struct steps {
     int64_t at[RANK_MAX];
 };
 struct steps steps_of(const struct shape *x, const struct shape *y);
 
-/* "axis" of a spec, counted from the front; ERR_INPUT where it is none of an example */
+/* A spec's "axis", counted from the front. ERR_INPUT: not an axis of an example */
 err axis_of(const char *what, int64_t axis, const struct shape *, int *ret);
 
-/* The shape that all inputs are broadcast to; all of them say that they are shares: so is the
- * output */
+/* Sets the output's shape, to which all inputs are broadcast, and is_shares if all of them have it.
+ * ERR_INPUT */
 err broadcast_infer(struct node *, struct arena *);
 
-/* y = f(a, b) of the shape of y, which a and b are broadcast to */
+/* y = f(a, b); a and b are broadcast to y's shape */
 void broadcast(struct device *, enum fold_of, const struct tensor *y, const struct tensor *a,
                const struct tensor *b);
 
-/* The gradient of input i, which y's shape was made from: += or = the sum of f over where it was
- * broadcast. Operands are of y's shape or broadcast to it; scale: of all. is_more: another term of
- * the gradient is there already. */
+/* The gradient of input i, from which y was made: sums scale * f over the axes along which the
+ * input was broadcast. Operands have y's shape or are broadcast to it. is_more: adds to another
+ * term of the gradient, which is already there. */
 struct back {
     enum fold_of of;
     const struct tensor *a, *b;

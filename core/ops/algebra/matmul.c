@@ -1,5 +1,5 @@
-/* matmul: the product of the matrices of each example: of two inputs [batch, ..., m, k] and
- * [batch, ..., k, n], each transposed where it is said. */
+/* matmul: the product of the matrices of each example: of two inputs [batch, ..., m, k] and [batch,
+ * ..., k, n], each optionally transposed. */
 #include "core/graph/op.h"
 
 struct attributes {
@@ -14,7 +14,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Of one product; infer has seen to it that the inputs go together. */
+/* One product; infer has checked that the inputs match. */
 static struct gemm product_of(const struct node *node)
 {
     const struct attributes *at = node->attributes;
@@ -54,7 +54,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* The product of each matrix of a and b in c, where they follow each other. */
+/* The product of each matrix of a and b, in c; matrices are contiguous. */
 static void multiply_all(struct device *d, struct gemm g, const float *a, const float *b, float *c,
                          int64_t count)
 {
@@ -99,7 +99,7 @@ static void backward(const struct node *node, struct device *d)
     if (b->gradient && !g.transpose_b) multiply_all(d, one, a->value, dy, b->gradient, count);
 }
 
-/* Each way to turn them; several matrices of an example */
+/* Each combination of transposes; several matrices per example */
 static const struct op_case cases[] = {
     {"{}", 2, {{3, {2, 3, 4}}, {3, {2, 4, 5}}}},
     {"{\"transpose_a\": true}", 2, {{3, {2, 4, 3}}, {3, {2, 4, 5}}}},

@@ -1,8 +1,7 @@
-/* moves.c - ops that move numbers and compute nothing: slice, split, stack, transpose, tile,
- * pad.
+/* moves.c - ops that only move elements: slice, split, stack, transpose, tile, pad.
  *
- * Each is told as loops in which both sides go on by steps; forward is those from x to y, backward
- * the same from dy to dx, summed where x stays.
+ * Each is described as loops with a stride on each side; forward copies from x to y, backward from
+ * dy to dx, summed where the stride of x is 0.
  */
 #include "core/ops/algebra/loops.h"
 #include "core/ops/elementwise.h"
@@ -11,7 +10,7 @@
 
 extern const struct op op_slice, op_split, op_stack, op_transpose, op_tile, op_pad;
 
-/* Between input i and the output; gaps: places that no loop comes to */
+/* Loops between an input and the output; gaps: some elements are not reached */
 struct move {
     int count;
     int64_t n[FOLD_LOOPS_MAX], y[FOLD_LOOPS_MAX], x[FOLD_LOOPS_MAX];
@@ -245,7 +244,7 @@ static err infer_tile(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* An axis is two loops: of its copies, in which x stays, and in one of them. */
+/* Each axis is two loops: over its copies, where x has stride 0, and within a copy. */
 static struct move tile_of(const struct node *node)
 {
     const struct tile_attributes *a = node->attributes;
@@ -301,7 +300,7 @@ static struct move pad_of(const struct node *node)
     return m;
 }
 
-/* ---- all of them ---- */
+/* ---- common ---- */
 
 static struct move move_of(const struct node *node, int input)
 {

@@ -1,4 +1,4 @@
-/* prelu: x above zero, alpha x below, with a trained alpha for each place of the last axis, as
+/* prelu: x above zero, alpha x below, with a trained alpha for each element of the last axis, as
  * tf.keras.layers.PReLU with all other axes shared. */
 #include "core/ops/algebra/loops.h"
 #include "core/ops/elementwise.h"
@@ -23,8 +23,8 @@ static err infer(struct node *node, struct arena *arena)
     return node_add_initialized(node, arena, &alpha, &a->initializer);
 }
 
-/* Rows of x beside alpha, which is the same for all of them; y stays in each column where it is a
- * sum over rows. */
+/* A fold over the rows of x, with alpha the same for each; y has stride 0 over rows where it is
+ * their sum. */
 static struct fold of_rows(const struct node *node, enum fold_of of)
 {
     return (struct fold){of, .scale = 1, .a = node->input[0]->value};

@@ -1,5 +1,5 @@
-/* reduce: the sum, the mean or the largest over axes of an example, or over those places of one
- * axis that a mask has; and the same over all positions of an image, global_avg_pool and
+/* reduce: the sum, mean or maximum over axes of an example, or over the positions of one axis that
+ * a mask includes; and the same over all positions of an image: global_avg_pool and
  * global_max_pool. */
 #include "core/ops/mask.h"
 
@@ -42,7 +42,7 @@ static const struct attributes *attributes_of(const struct node *node)
     return node->attributes;
 }
 
-/* Which axes go; infer has seen to it that they are there. */
+/* Which axes are reduced; infer has checked that they exist. */
 static void axes_of(const struct node *node, bool ret_goes[RANK_MAX])
 {
     const struct ints *axes = &attributes_of(node)->axes;
@@ -52,7 +52,7 @@ static void axes_of(const struct node *node, bool ret_goes[RANK_MAX])
         ret_goes[axes->at[i] < 0 ? axes->at[i] + rank : axes->at[i]] = true;
 }
 
-/* With the axes that went as 1 */
+/* The input's shape with reduced axes of size 1 */
 static struct shape kept_shape(const struct node *node)
 {
     struct shape shape = node->input[0]->shape;
@@ -63,7 +63,7 @@ static struct shape kept_shape(const struct node *node)
     return shape;
 }
 
-/* The axis that a mask is of; infer has seen to it that there is just one. */
+/* The axis that the mask is for; infer has checked that only one is reduced. */
 static int masked_axis(const struct node *node)
 {
     bool goes[RANK_MAX];
@@ -82,8 +82,9 @@ static err check_mask(const struct node *node)
                 a->axes.count);
 }
 
-/* What is kept: of the largest, how many they are and then what each has of dy, and with a mask x
- * without what is not there; of a mean with a mask what a place counts, and how many there are. */
+/* saved: for a maximum, how many elements equal it, then the share of dy that each gets, and with a
+ * mask x without the excluded positions; for a mean with a mask, the weight of each position, and
+ * the number of included ones. */
 enum { SHARES, SHOWN, COUNTS = SHOWN };
 
 static void set_saved(struct node *node)
@@ -129,7 +130,7 @@ static float scale_of(const struct node *node)
     return (float)((double)y / (double)x);
 }
 
-/* y, of the output's shape, = the fold of x and b; b is of the output's shape, or goes on so */
+/* f->y, of the output's shape, = the fold of x and b; b has the output's shape, or these strides */
 static void over_axes(const struct node *node, struct device *d, struct fold *f,
                       const struct steps *b)
 {
@@ -141,16 +142,16 @@ static void over_axes(const struct node *node, struct device *d, struct fold *f,
     d->kernels->fold(d, f);
 }
 
-/* Less than any number that somebody computes with */
+/* Less than any realistic number */
 static const float NOT_THERE = -1e30f;
 
-/* x, where a mask hides some of it without these */
+/* x, without the positions that a mask excludes */
 static const float *shown(const struct node *node)
 {
     return mask_of(node) ? node->saved[SHOWN].value : node->input[0]->value;
 }
 
-/* Where nothing is there, the largest is 0. */
+/* If the mask excludes all positions, the maximum is 0. */
 static void largest(const struct node *node, struct device *d)
 {
     const struct shape *x = &node->input[0]->shape;
@@ -167,7 +168,7 @@ static void largest(const struct node *node, struct device *d)
     d->kernels->fold(d, &found);
 }
 
-/* What each place counts, of a mean 1 over how many are there */
+/* The weight of each position: for a mean 1 / number of included ones */
 static const struct tensor *counting(const struct node *node)
 {
     return attributes_of(node)->reduction == REDUCE_MEAN ? &node->saved[SHARES] : mask_of(node);
@@ -203,7 +204,7 @@ static void forward(const struct node *node, struct device *d)
     over_axes(node, d, &f, &steps);
 }
 
-/* SHARES: how many are the largest, and then what each of them has of dy */
+/* SHARES: how many elements equal the maximum, then the share of dy that each gets */
 static void share_out(const struct node *node, struct device *d)
 {
     const struct tensor *y = &node->output;
@@ -215,7 +216,7 @@ static void share_out(const struct node *node, struct device *d)
     broadcast(d, FOLD_DIVIDE, &shares, &dy, &shares);
 }
 
-/* f.y = the gradient of x, with operands that go on by these steps */
+/* f->y = the gradient of x, from operands with these strides */
 static void to_input(const struct node *node, struct device *d, struct fold *f,
                      const struct steps *a, const struct steps *b, const struct steps *c)
 {

@@ -1,4 +1,4 @@
-/* batch_normalization: mean 0 and variance 1 in every channel of a batch, then scaled and moved, as
+/* batch_normalization: mean 0 and variance 1 in every channel of a batch, then scale and offset, as
  * tf.layers.batch_normalization on the last axis. */
 #include "core/ops/elementwise.h"
 #include "core/ops/normalization/normal.h"
@@ -64,7 +64,7 @@ static const struct attributes *attributes_of(const struct node *node)
     return node->attributes;
 }
 
-/* Index among the params; -1: it is not there. They are in TensorFlow's order of creation. */
+/* Index of gamma among the params; -1: none. Params are in TensorFlow's order of creation. */
 static int gamma_of(const struct node *node)
 {
     return attributes_of(node)->scale ? 0 : -1;
@@ -146,7 +146,7 @@ static void backward(const struct node *node, struct device *d)
     if (dx) normal_back(d, &n, dx, node->output.gradient, node->add[0]);
 }
 
-/* Rows of numbers, images, with and without what is trained, more channels than a block has */
+/* Rows, images, with and without gamma and beta, more channels than a block has */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {6, 5}}}},
     {"{\"epsilon\": 0.1}", 1, {{4, {2, 3, 4, 17}}}},

@@ -1,6 +1,6 @@
-/* dice: x above, alpha x below, with a soft border where the batch has its mean (Deep Interest
- * Network): y = p x + (1 - p) alpha x, p = sigmoid(normalized x), alpha trained for each channel.
- */
+/* dice (Deep Interest Network): x above the batch's mean, alpha x below it, with a smooth
+ * transition: y = p x + (1 - p) alpha x, p = sigmoid(normalized x), alpha trained for each
+ * channel. */
 #include "core/ops/elementwise.h"
 #include "core/ops/algebra/loops.h"
 #include "core/ops/normalization/normal.h"
@@ -54,7 +54,7 @@ static struct normal normal_of(const struct node *node)
     };
 }
 
-/* Where alpha, of one number per channel, stands among the operands */
+/* Which operand of the fold is alpha, which has one number per channel */
 enum alpha_at { NOWHERE, AS_Y, AS_B };
 
 static void run(const struct node *node, struct device *d, struct fold f, enum alpha_at alpha)
@@ -78,7 +78,7 @@ static void forward(const struct node *node, struct device *d)
         AS_B);
 }
 
-/* dp = dy x (1 - alpha), and of what p is the sigmoid of dp p (1 - p), instead of dy */
+/* dp = dy x (1 - alpha); the gradient of the sigmoid's argument, dp p (1 - p), overwrites dy */
 static void backward(const struct node *node, struct device *d)
 {
     const struct normal n = normal_of(node);

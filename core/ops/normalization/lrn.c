@@ -1,6 +1,6 @@
 /* lrn: y = x / (bias + alpha sum of the squares of the channels c - r to c + r)^beta, as tf.nn.lrn.
  *
- * The sums over neighbours are folds over rows that have r zeros on both sides.
+ * The sums over neighbours are folds over rows padded with r zeros on both sides.
  */
 #include "core/ops/algebra/loops.h"
 #include "core/ops/elementwise.h"
@@ -27,7 +27,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* What stands between zeros; and the divisor before its power */
+/* saved: zero-padded values; the divisor before its power */
 enum { PADDED, SUMS };
 
 static const struct attributes *attributes_of(const struct node *node)
@@ -46,7 +46,7 @@ static err infer(struct node *node, struct arena *arena)
     return shape_check(&padded);
 }
 
-/* Floats from row to row of each; f of x's shape but where y, or what it is made of, is padded */
+/* Strides of rows of f.y and f.a in floats, one of which is padded; all else is of x's shape */
 struct widths {
     int64_t y, a;
 };
@@ -60,7 +60,7 @@ static void rows(const struct node *node, struct device *d, struct fold f, struc
     d->kernels->fold(d, &f);
 }
 
-/* y += scale times the sums over neighbours of what is padded */
+/* y += scale times the sums over neighbours of the padded values */
 static void add_neighbours(const struct node *node, struct device *d, float *y, float scale)
 {
     const struct shape *x = &node->output.shape;
@@ -96,8 +96,8 @@ static void forward(const struct node *node, struct device *d)
     plain(d, node, (struct fold){FOLD_EXP_TIMES, .scale = 1, .y = y, .a = y, .b = x});
 }
 
-/* dx = dy / sums^beta - 2 alpha beta x times the sum over neighbours of dy y / sums. Behind the
- * first term dy is needed no more, and its place takes that sum. */
+/* dx = dy / sums^beta - 2 alpha beta x times the sum over neighbours of dy y / sums. After the
+ * first term dy is not needed any more, and that sum overwrites it. */
 static void backward(const struct node *node, struct device *d)
 {
     const struct attributes *a = node->attributes;

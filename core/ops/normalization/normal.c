@@ -3,7 +3,7 @@
 
 #include "core/ops/algebra/loops.h"
 
-/* One row of numbers per channel each, in the room, and behind them the kernels' scratch */
+/* Rows of the scratch memory, each with a number per channel; the kernels' scratch follows */
 enum { MEAN, VARIANCE, INVERSE, SCALE, OFFSET, SUM, PRODUCT, ROOM_ROWS };
 
 static int64_t room_width(int64_t channels)
@@ -35,7 +35,7 @@ err normal_add_moving(struct node *node, struct arena *arena, int64_t channels, 
     return node_add_initialized(node, arena, &variance, &initializers->variance);
 }
 
-/* y = f(a, b, c), each of one number per channel */
+/* y = f(a, b, c), all with one number per channel */
 static void per_channel(struct device *d, const struct normal *n, struct fold f)
 {
     fold_axis(&f, n->channels, 1, 1, f.b ? 1 : 0, f.c ? 1 : 0);
@@ -57,7 +57,7 @@ static struct batch_norm kernel_of(const struct normal *n)
     };
 }
 
-/* As tf.nn.batch_normalization: x times a scale, and an offset */
+/* As tf.nn.batch_normalization: x times a scale plus an offset */
 void normal_forward(const struct node *node, struct device *d, const struct normal *n, float *y)
 {
     const float *mean = n->mean->value, *variance = n->variance->value;
@@ -97,8 +97,8 @@ struct normal_sums normal_back_sums(struct device *d, const struct normal *n, co
     return (struct normal_sums){sum, product};
 }
 
-/* dx = scale (dy - sum / rows - (x - mean) inverse product / rows); what the room has of the sums
- * and the offset goes. */
+/* dx = scale (dy - sum / rows - (x - mean) inverse product / rows); overwrites the sums and the
+ * offset in the scratch memory. */
 void normal_back(struct device *d, const struct normal *n, float *dx, const float *dy, bool add)
 {
     float *sum = room(n, SUM), *product = room(n, PRODUCT), *scale = room(n, SCALE);
@@ -118,8 +118,8 @@ void normal_back(struct device *d, const struct normal *n, float *dx, const floa
     d->kernels->batch_norm_back(d, &back);
 }
 
-/* The fused kernel, which TensorFlow has for images, tells the variance of all numbers that the
- * batch is drawn from: N - 1 instead of N. */
+/* For images, TensorFlow's fused kernel takes the unbiased variance: divided by N - 1 instead of
+ * N. */
 void normal_tell(const struct node *node, struct device *d, const struct normal *n)
 {
     const bool is_fused = n->x->shape.rank == 4, add = node->add_params;

@@ -1,8 +1,8 @@
-/* normal.h - numbers of a batch made to have mean 0 and variance 1, channel by channel: the last
- * axis is the channel, all that stands before it are rows.
+/* normal.h - normalizing a batch to mean 0 and variance 1, channel by channel: the last axis is the
+ * channel, all others are rows.
  *
- * While a node trains they are normalized by their own mean and variance, and these go to whoever
- * keeps the moving ones, instead of gradients (op.h, struct param). Else by the moving ones.
+ * In training, by the batch's own mean and variance, which are passed on in place of gradients to
+ * whoever keeps the moving averages (op.h, param.moving). Otherwise by the moving averages.
  */
 #ifndef CORE_OPS_NORMALIZATION_NORMAL_H
 #define CORE_OPS_NORMALIZATION_NORMAL_H
@@ -14,8 +14,8 @@ struct normal {
     int64_t rows, channels;
     float epsilon;
     const float *gamma, *beta;           /* [channels]; NULL: 1 and 0 */
-    const struct param *mean, *variance; /* the moving ones */
-    const struct tensor *room;           /* what infer has saved: normal_room() */
+    const struct param *mean, *variance; /* the moving averages */
+    const struct tensor *room;           /* scratch memory, saved by infer: normal_room() */
 };
 
 /* Adds the params moving_mean and moving_variance. */
@@ -29,15 +29,15 @@ struct tensor normal_room(int64_t channels);
 /* y = (x - mean) / sqrt(variance + epsilon) gamma + beta, of x's shape */
 void normal_forward(const struct node *, struct device *, const struct normal *, float *y);
 
-/* What a channel's gradients are sums over: of dy, and of dy (x - mean) / sqrt(variance + epsilon),
- * which are the gradients of beta and of gamma. */
+/* Sums for each channel, of dy and of dy (x - mean) / sqrt(variance + epsilon): the gradients of
+ * beta and of gamma. */
 struct normal_sums {
     const float *beta, *gamma;
 };
 struct normal_sums normal_back_sums(struct device *, const struct normal *, const float *dy);
-/* After these: dx (+)= what dy makes of it. */
+/* After normal_back_sums: dx (+)= the gradient that follows from dy. */
 void normal_back(struct device *, const struct normal *, float *dx, const float *dy, bool add);
-/* The batch's mean and variance, to who keeps the moving ones. */
+/* Puts the batch's mean and variance where the moving averages' gradients are expected. */
 void normal_tell(const struct node *, struct device *, const struct normal *);
 
 #endif

@@ -1,7 +1,7 @@
-/* augment: images as they might be, too: a part of each, also one of other size and proportions,
- * mirrored, brighter or darker, with more or less contrast. What is drawn is a function of the
- * seed, the node's name and the example's place in the run, so that a run that begins again draws
- * the same; an evaluation takes the middle. */
+/* augment: random variations of images: a crop, also of other size and aspect ratio, mirroring,
+ * brightness, contrast. The draw is a function of the seed, the node's name and the example's
+ * position in the run, so that a resumed run draws the same; an evaluation takes the central
+ * crop. */
 #include "core/graph/op.h"
 
 #include <inttypes.h>
@@ -47,7 +47,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Side of direction 0 (y) or 1 (x) of what is kept */
+/* Size of the output in direction 0 (y) or 1 (x) */
 static int64_t side(const struct node *node, int direction)
 {
     const struct attributes *a = node->attributes;

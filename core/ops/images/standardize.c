@@ -1,11 +1,12 @@
-/* standardize: each example with mean 0 and variance 1, as tf.image.per_image_standardization: the
- * deviation is taken for at least 1 over the root of how many numbers there are. */
+/* standardize: each example normalized to mean 0 and variance 1, as
+ * tf.image.per_image_standardization: the standard deviation is at least 1 / sqrt(number of
+ * elements). */
 #include <math.h>
 
 #include "core/ops/algebra/loops.h"
 #include "core/ops/elementwise.h"
 
-/* Of each example: numbers that are saved */
+/* saved, one number of each per example */
 enum { MEAN, INVERSE, SUMS };
 
 static err infer(struct node *node, struct arena *arena)
@@ -18,7 +19,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* y: of an example one number, or of x's shape; operands: those that are of x's shape */
+/* Which operands are of x's shape; the others have one number per example */
 struct wide {
     bool y, a, b, c;
 };
@@ -57,8 +58,8 @@ static void forward(const struct node *node, struct device *d)
         (struct wide){.y = true, .a = true});
 }
 
-/* dx = inverse (dy - mean of dy - y mean of (dy y)); where the deviation is the least one, it does
- * not change: without the last term */
+/* dx = inverse (dy - mean of dy - y mean of (dy y)); without the last term where the standard
+ * deviation is at its lower limit */
 static void backward(const struct node *node, struct device *d)
 {
     const float *dy = node->output.gradient, *y = node->output.value;

@@ -1,7 +1,7 @@
 /* distributions.c - initializers that draw every element from one distribution.
  *
- * Element i is draw i of the variable's key, so a variable has the same values on however many ps
- * it lies. Computed in double and rounded once.
+ * Element i is draw i of the variable's key, so the values do not depend on how many ps hold the
+ * variable. Computed in double and rounded once.
  */
 #include "core/base/random.h"
 #include "core/graph/op.h"
@@ -51,7 +51,7 @@ static err truncated_normal_fill(const void *attributes, const struct initial *o
     return OK;
 }
 
-/* [minval, maxval) up to the last rounding. */
+/* In [minval, maxval) up to rounding. */
 static err random_uniform_fill(const void *attributes, const struct initial *of, float *ret_values)
 {
     const struct uniform *a = attributes;

@@ -11,7 +11,7 @@ static const struct field constant_fields[] = {
     {0},
 };
 
-/* The key is of no use here: there is nothing to draw. */
+/* The key is not used: nothing is drawn. */
 static err fill(const struct initial *of, float value, float *ret_values)
 {
     for (int64_t i = 0; i < of->count; i++) ret_values[i] = value;

@@ -1,7 +1,7 @@
-/* orthogonal: rows or columns (whichever are fewer) of length gain at right angles to each other.
+/* orthogonal: orthogonal rows or columns (whichever are fewer) of length gain.
  *
- * As TensorFlow makes it: the Q of the QR decomposition of a normal matrix, its columns with the
- * signs of R's diagonal. The shape [..., columns] counts as a matrix [rows, columns].
+ * As in TensorFlow: the Q of the QR decomposition of a normal matrix, its columns with the signs of
+ * R's diagonal. The shape [..., columns] counts as a matrix [rows, columns].
  */
 #include "core/base/random.h"
 #include "core/graph/op.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SIDE_MAX = 16384 }; /* of the shorter side: the work grows with its square */
+enum { SIDE_MAX = 16384 }; /* limit on the shorter side: the work grows with its square */
 
 struct attributes {
     double gain;
@@ -22,7 +22,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* A matrix [rows, columns], rows >= columns, on its way to Q. */
+/* State of the decomposition of a matrix [rows, columns], rows >= columns. */
 struct qr {
     int64_t rows, columns;
     double *a;        /* [rows, columns]; reflector k below and on the diagonal of column k */
@@ -32,7 +32,7 @@ struct qr {
     double *work;     /* [columns] */
 };
 
-/* One piece of memory, a at its front. */
+/* Makes one allocation, which begins with `a`. */
 static err qr_open(int64_t rows, int64_t columns, struct qr *ret)
 {
     const size_t elements = (size_t)(rows * columns), n = (size_t)columns;
@@ -52,11 +52,11 @@ static err qr_open(int64_t rows, int64_t columns, struct qr *ret)
 
 static void qr_close(struct qr *qr)
 {
-    free(qr->a); /* all is one piece */
+    free(qr->a); /* the one allocation */
 }
 
 /* target [rows, columns] -= tau v (v' target) with reflector k, in the columns from `first` on. Row
- * by row, so that memory is read as it lies. */
+ * by row, in the order of memory. */
 static void reflect(const struct qr *qr, double *target, int64_t k, int64_t first)
 {
     const int64_t n = qr->columns;
@@ -98,7 +98,7 @@ static void make_q(struct qr *qr)
     for (int64_t k = n - 1; k >= 0; k--) reflect(qr, qr->q, k, k);
 }
 
-/* The time of the decomposition has a limit, not only its memory. */
+/* Limits the time of the decomposition, not only its memory. */
 static err check(const struct shape *shape)
 {
     char text[SHAPE_TEXT_MAX];
@@ -112,7 +112,7 @@ static err check(const struct shape *shape)
     return OK;
 }
 
-/* A wide matrix is made as its transpose, so that reflectors are always columns. */
+/* A wide matrix is computed as its transpose, so that reflectors are always columns. */
 static err fill(const void *attributes, const struct initial *of, float *ret_values)
 {
     const struct attributes *a = attributes;

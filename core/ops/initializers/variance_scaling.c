@@ -1,4 +1,4 @@
-/* variance_scaling.c - initializers whose spread follows from the number of inputs and outputs.
+/* variance_scaling.c - initializers whose variance depends on the number of inputs and outputs.
  * Formulas and names: those of TensorFlow's tf.keras.initializers. */
 #include "core/base/random.h"
 #include "core/graph/op.h"
@@ -28,10 +28,10 @@ static const struct field fields[] = {
     {0},
 };
 
-/* stddev of a standard normal distribution that is cut at 2 */
+/* stddev of a standard normal distribution truncated at 2 */
 static const double TRUNCATED_STDDEV = 0.87962566103423978;
 
-/* Inputs and outputs of a kernel [window ..., in, out]. */
+/* Fan-in, fan-out or their mean of a kernel [window ..., in, out]. */
 static double fan_of(const struct shape *shape, enum mode mode)
 {
     double in = 1, out = 1;
@@ -46,7 +46,7 @@ static double fan_of(const struct shape *shape, enum mode mode)
     return (mode == FAN_IN ? in : out) * window;
 }
 
-/* The stddev that is asked for is that after truncation, hence the division. */
+/* stddev is that after truncation, hence the division. */
 static err fill(const struct variance_scaling *a, const struct initial *of, float *ret_values)
 {
     const double variance = a->scale / fmax(1, fan_of(of->shape, (enum mode)a->mode));
@@ -74,7 +74,7 @@ const struct initializer initializer_variance_scaling = {
     .fill = variance_scaling,
 };
 
-/* The names that people know, each one setting of the above. */
+/* The usual names, each with fixed attributes of the above. */
 static err glorot_uniform(const void *attributes, const struct initial *of, float *ret_values)
 {
     return fill(&(struct variance_scaling){1, FAN_AVG, UNIFORM}, of, ret_values);

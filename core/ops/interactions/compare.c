@@ -1,5 +1,5 @@
-/* compare: a vector beside each vector of a list, with their difference and their product: what
- * DIN's attention looks at.
+/* compare: a vector next to each vector of a list, with their difference and product: the input of
+ * DIN's attention.
  *
  * x [batch, width], places [batch, places, width], y [batch, places, 4 width]: x, place, x - place,
  * x * place.
@@ -24,7 +24,7 @@ static err infer(struct node *node, struct arena *arena)
     return OK;
 }
 
-/* By how many floats something goes on from example to example and from place to place */
+/* Strides in floats from example to example and from place to place */
 struct stride {
     int64_t example, place;
 };
@@ -72,7 +72,7 @@ static void forward(const struct node *node, struct device *d)
     run(d, &product, &s, s.part, s.target, s.of_place);
 }
 
-/* dx (+)= the sum over places of what it has of itself, of the difference and of the product */
+/* dx (+)= the sum over places of the gradients through x itself, the difference and the product */
 static void back_target(const struct node *node, struct device *d)
 {
     const struct strides s = strides_of(node);
@@ -116,7 +116,7 @@ static void backward(const struct node *node, struct device *d)
     back_places(node, d);
 }
 
-/* One place, and several; wider than a vector register with a rest */
+/* One place, and several; wider than a vector register */
 static const struct op_case cases[] = {
     {"{}", 2, {{2, {3, 4}}, {3, {3, 5, 4}}}},
     {"{}", 2, {{2, {2, 17}}, {3, {2, 1, 17}}}},

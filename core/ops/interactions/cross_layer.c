@@ -1,5 +1,5 @@
-/* cross_layer: y = x0 * (x kernel + bias) + x with an elementwise product, of DCN v2. x0 is what
- * the first of several such layers reads, as its x too.
+/* cross_layer: y = x0 * (x kernel + bias) + x with an elementwise product, of DCN v2. x0 is the
+ * input of the first of several such layers, which reads it as x too.
  *
  * x0, x, y [batch, width], kernel [width, width], bias [width].
  */
@@ -8,7 +8,7 @@
 
 static const struct field fields[] = {LAYER_LINEAR_FIELDS, {0}};
 
-/* Backward wants the sums once more. */
+/* Backward needs the sums again. */
 static err infer(struct node *node, struct arena *arena)
 {
     TRY(elementwise_infer(node, arena));
@@ -34,7 +34,7 @@ static void forward(const struct node *node, struct device *d)
     d->kernels->add(d, y, y, node->input[node->input_count - 1]->value, count);
 }
 
-/* dx0 = dy * sums. With one input, x0 is x and its gradient goes on from there. */
+/* dx0 = dy * sums. With one input, x0 is x, and more is added to its gradient. */
 static void back_first(const struct node *node, struct device *d)
 {
     const float *dy = node->output.gradient, *sums = node->saved[0].value;
@@ -46,8 +46,7 @@ static void back_first(const struct node *node, struct device *d)
         d->kernels->multiply(d, dx, dy, sums, count);
 }
 
-/* The gradient of the sums, dy * x0, takes the place of dy; dx = dy + what it makes of the
- * product. */
+/* The gradient of the sums, dy * x0, overwrites dy; dx = dy + the gradient through the product. */
 static void backward(const struct node *node, struct device *d)
 {
     const int last = node->input_count - 1;
@@ -62,7 +61,7 @@ static void backward(const struct node *node, struct device *d)
     layer_multiply_back(node, d, layer_backward(node, d), true);
 }
 
-/* The first layer, and one behind it; wider than a vector register with a rest; without bias */
+/* The first layer, and a later one; wider than a vector register; without bias */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {4, 5}}}},
     {"{}", 2, {{2, {3, 17}}, {2, {3, 17}}}},

@@ -1,5 +1,5 @@
-/* dot_interaction: the dot products of an example's vectors, each pair of two once: (1, 0), (2, 0),
- * (2, 1), (3, 0) ..., the triangle below the diagonal row by row. */
+/* dot_interaction: the dot products of all pairs of an example's vectors: (1, 0), (2, 0), (2, 1),
+ * (3, 0) ..., the triangle below the diagonal row by row. */
 #include "core/ops/interactions/interaction.h"
 
 static err infer(struct node *node, struct arena *arena)

@@ -1,5 +1,5 @@
-/* factorization_machine: the sum of the dot products of all pairs of an example's vectors, which is
- * half of what the square of their sum has more than the sum of their squares. */
+/* factorization_machine: the sum of the dot products of all pairs of an example's vectors: half of
+ * (the square of their sum - the sum of their squares). */
 #include "core/ops/interactions/interaction.h"
 
 static err infer(struct node *node, struct arena *arena)

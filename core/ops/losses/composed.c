@@ -7,7 +7,7 @@
 
 enum { ALIGN_FLOATS = 16 }; /* 64 bytes, as kernels want them */
 
-/* From the first numbers to the second ones */
+/* Offset of the second numbers, in floats */
 static int64_t places(const struct loss_node *node)
 {
     const int64_t count = shape_count(&node->logits->shape);

@@ -7,7 +7,7 @@
 
 #include "core/ops/algebra/loops.h"
 
-/* The slope of 1 - (2 z - 1) x where that is above 0 */
+/* The derivative of 1 - (2 z - 1) x where that is above 0 */
 static void slopes(struct device *d, const struct regression *r, const float *missing,
                    const float *slope)
 {

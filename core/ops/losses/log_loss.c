@@ -19,7 +19,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
     d->kernels->log_loss(d, &regression);
 }
 
-/* One probability per example, and several, with an epsilon that is seen */
+/* One probability per example, and several, with an epsilon that matters */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {5, 1}}}},
     {"{\"epsilon\": 0.1}", 1, {{2, {4, 3}}}},

@@ -1,8 +1,8 @@
-/* nce: of each class whether it is the label, sum over classes of max(x, 0) - x z + log(1 +
+/* nce: for each class, whether it is the label: sum over classes of max(x, 0) - x z + log(1 +
  * exp(-|x|)), where z is 1 for the label and 0 for the others; the mean over examples.
  *
- * After a sampled_logits the classes are the label and those that were drawn (tf.nn.nce_loss), in
- * an evaluation all.
+ * After a sampled_logits, the classes are the label and the drawn ones (tf.nn.nce_loss), in an
+ * evaluation all.
  */
 #include <inttypes.h>
 
@@ -21,7 +21,7 @@ static err infer(struct loss_node *node, struct arena *arena)
     return OK;
 }
 
-/* Labels as a 1 in a row of zeros */
+/* Memory for one-hot labels */
 static size_t prepared_bytes(const struct loss_node *node, struct device *d)
 {
     return (size_t)shape_count(&node->logits->shape) * sizeof(float);

@@ -6,7 +6,7 @@ int64_t pairwise_columns(const struct loss_node *node)
     return shape_count_from(&node->logits->shape, 1);
 }
 
-/* A data set with one number per example has labels [batch], not [batch, 1]. */
+/* With one number per example labels are [batch], not [batch, 1]. */
 err pairwise_infer(struct loss_node *node, struct arena *arena)
 {
     node->labels = (struct tensor){.dtype = FLOAT32, .shape = node->logits->shape};

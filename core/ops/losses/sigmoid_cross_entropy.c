@@ -16,7 +16,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Every logit is a question of its own, so "classes" are but columns here. */
+/* Every logit is independent; the kernel's "classes" are just columns here. */
 static void forward(const struct loss_node *node, struct device *d, int64_t rows)
 {
     const struct attributes *a = node->attributes;

@@ -1,9 +1,10 @@
-/* softmax_cross_entropy: log sum exp(logits) - logits[label], one label per example or per place of
- * one, as the steps of a sequence.
+/* softmax_cross_entropy: log sum exp(logits) - logits[label], one label per example, or per
+ * position of one, such as the steps of a sequence.
  *
  * logits [batch, ..., classes], labels int32 [batch, ...]; the gradient is softmax(logits) minus
- * the (smoothed) label, over the divisor of the mean, which is over all labels. An example's loss
- * is the sum of its labels'. A place whose label is negative has no loss and does not count.
+ * the (smoothed) label, divided by the divisor of the mean, which is over all labels. An example's
+ * loss is the sum over its labels. A position whose label is negative has no loss and does not
+ * count.
  *
  * With class weights the mean is TensorFlow's SUM_BY_NONZERO_WEIGHTS: the weighted sum over the
  * number of examples whose weight is not zero.
@@ -38,7 +39,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* As kernels want them: floats, aligned. */
+/* Converts to floats, aligned for the kernels. */
 static float *make_weights(const struct floats *given, struct arena *arena)
 {
     const uintptr_t memory =
@@ -54,7 +55,7 @@ static int64_t classes_of(const struct loss_node *node)
     return logits->dim[logits->rank - 1];
 }
 
-/* Labels of an example */
+/* Labels per example */
 static int64_t places_of(const struct loss_node *node)
 {
     return shape_count_from(&node->labels.shape, 1);
@@ -93,8 +94,8 @@ static err infer(struct loss_node *node, struct arena *arena)
     return OK;
 }
 
-/* Where the device has memory of its own, the weights are taken there; and where an example has
- * several labels, the loss of each. */
+/* A copy of the weights on a device with memory of its own; memory for the loss of each label, if
+ * an example has several. */
 struct prepared_loss {
     float *weights, *losses; /* NULL: not needed */
 };
@@ -144,7 +145,7 @@ static void release(struct loss_node *node, struct device *d)
     node->state = NULL;
 }
 
-/* One label of an example always counts, unless its class does not. */
+/* A single label of an example always counts, unless the weight of its class is 0. */
 static double weight(const struct loss_node *node, const void *labels, int64_t rows)
 {
     const struct attributes *a = node->attributes;
@@ -157,7 +158,7 @@ static double weight(const struct loss_node *node, const void *labels, int64_t r
     return (double)counted;
 }
 
-/* An example's is the sum over its labels. */
+/* An example's loss is the sum over its labels. */
 static void sum_places(const struct loss_node *node, struct device *d, int64_t rows,
                        const float *losses)
 {
@@ -186,8 +187,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
     if (p->losses) sum_places(node, d, rows, p->losses);
 }
 
-/* Plain, smoothed, weighted with a class that does not count, and both together; a label for each
- * step. */
+/* Plain, smoothed, with a class of weight 0, and both together; several labels per example. */
 static const struct op_case cases[] = {
     {"{}", 1, {{2, {5, 3}}}},
     {"{\"label_smoothing\": 0.1}", 1, {{2, {4, 17}}}},
@@ -214,9 +214,9 @@ const struct loss loss_softmax_cross_entropy = {
     .cases = cases,
 };
 
-/* ---- of classes that are drawn ---- */
+/* ---- sampled classes ---- */
 
-/* An evaluation has the logits of all classes, and nothing is drawn there. */
+/* An evaluation has the logits of all classes; nothing is sampled. */
 static err infer_sampled(struct loss_node *node, struct arena *arena)
 {
     const struct tensor *logits = node->logits;

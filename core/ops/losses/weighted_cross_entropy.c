@@ -1,5 +1,5 @@
-/* weighted_cross_entropy: the mean over all elements of q z log(1 + exp(-x)) + (1 - z)
- * log(1 + exp(x)), for logits x, labels z of 0 or 1, and q, what a yes counts. */
+/* weighted_cross_entropy: the mean over all elements of q z log(1 + exp(-x)) + (1 - z) log(1 +
+ * exp(x)), for logits x, labels z of 0 or 1, and q, the weight of a yes. */
 #include "core/ops/losses/pairwise.h"
 
 struct attributes {
@@ -20,7 +20,7 @@ static void forward(const struct loss_node *node, struct device *d, int64_t rows
     d->kernels->weighted_cross_entropy(d, &regression);
 }
 
-/* More and less than a no; one logit per example, and several */
+/* q above and below 1; one logit per example, and several */
 static const struct op_case cases[] = {
     {"{\"pos_weight\": 3}", 1, {{2, {5, 1}}}},
     {"{\"pos_weight\": 0.25}", 1, {{2, {4, 3}}}},

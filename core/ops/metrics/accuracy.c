@@ -26,7 +26,7 @@ static void add(const struct metric_node *node, struct answer answer, double *st
     state[1] += answer.weight;
 }
 
-/* Yes or no: every logit counts, whatever the example has of them. */
+/* Yes or no: every logit counts as an answer of its own. */
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
 {
     const struct tensor *logits = node->loss->logits, *labels = &node->loss->labels;

@@ -44,7 +44,7 @@ bool answers_wants_yes(double label)
     return label != 0;
 }
 
-/* A softmax of two logits is the sigmoid of how much larger that of class 1 is. */
+/* A softmax of two logits is the sigmoid of the logit of class 1 minus that of class 0. */
 static void each_of_two_classes(const struct metric_node *node, struct device *d, int64_t rows,
                                 answers_add *add, double *state)
 {
@@ -66,8 +66,8 @@ static void each_of_two_classes(const struct metric_node *node, struct device *d
     }
 }
 
-/* On the host and one after the other, so that sums are the same on every device and with any
- * number of threads: an evaluation's answers are few beside what the model computed for them. */
+/* On the host and in order, so that sums are the same on every device and with any number of
+ * threads: cheap compared with the model. */
 void answers_each(const struct metric_node *node, struct device *d, int64_t rows, answers_add *add,
                   double *state)
 {
@@ -75,7 +75,7 @@ void answers_each(const struct metric_node *node, struct device *d, int64_t rows
     const int64_t columns = shape_count_from(&logits->shape, 1), count = rows * columns;
     if (is_of_two_classes(node->loss)) return each_of_two_classes(node, d, rows, add, state);
     for (int64_t first = 0; first < count; first += ANSWERS_AT_ONCE) {
-        float said[ANSWERS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
+        float said[ANSWERS_AT_ONCE] = {0}; /* in case the device fails */
         float wanted[ANSWERS_AT_ONCE] = {0}, weights[ANSWERS_AT_ONCE + 1];
         const int64_t left = count - first, n = left < ANSWERS_AT_ONCE ? left : ANSWERS_AT_ONCE;
         const size_t bytes = (size_t)n * sizeof(float);
@@ -107,9 +107,8 @@ static int64_t count_in_top(const struct metric_node *node, struct device *d, st
         range_count(rows) * places, classes, top->k, top->first_of_equal);
 }
 
-/* Of rows that weigh more or less, which have one label each, neighbours of one weight at once:
- * each look is a round trip to a device with memory of its own.
- */
+/* With weights, adjacent rows of equal weight are counted in one call: each call is a round trip to
+ * a device with memory of its own. */
 void answers_in_top(const struct metric_node *node, struct device *d, int64_t rows, int64_t k,
                     bool first_of_equal, double *state)
 {
@@ -151,7 +150,7 @@ err answers_infer_threshold(struct metric_node *node, struct arena *arena)
     return OK;
 }
 
-/* Rounded as TensorFlow's is. */
+/* The threshold is rounded to float, as in TensorFlow. */
 bool answers_is_yes(const struct metric_node *node, float said)
 {
     const struct answers_threshold *a = node->attributes;

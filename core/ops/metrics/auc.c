@@ -1,10 +1,9 @@
-/* auc: the area under a curve of a model of yes and no: how well it ranks them.
+/* auc: the area under a curve: how well a model of yes and no ranks.
  *
- * ROC: the share of yes that is found over the share of no that is taken for yes; PR: precision
- * over recall. By thresholds it is what tf.metrics.auc computes, the state being how many of either
- * lie between two of them. By ranking it is exact, the state being all answers: of ROC how often a
- * yes is ranked above a no (half where they are equal), of PR the mean of the precision at each
- * yes.
+ * ROC: the true positive rate over the false positive rate; PR: precision over recall. By
+ * thresholds it is what tf.metrics.auc computes; the state counts labels between each two
+ * thresholds. By ranking it is exact, and the state is all answers: for ROC, how often a yes is
+ * ranked above a no (equal ones count half); for PR, the mean of the precision at each yes.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +38,8 @@ static const struct field fields[] = {
     {0},
 };
 
-/* "auc", "auc_pr", "auc_ranking", "auc_pr_careful_1000": what is said beside the defaults */
+/* Names it "auc", "auc_pr", "auc_ranking", "auc_pr_careful_1000": with attributes that are not the
+ * defaults */
 static err infer(struct metric_node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;
@@ -57,7 +57,7 @@ static err infer(struct metric_node *node, struct arena *arena)
 
 /* ---- by thresholds ---- */
 
-/* A curve is of yes and no: of one of them alone every model has the same one, or none. */
+/* A curve needs labels of both kinds; otherwise the area is undefined. */
 static double area_of(double area, double yes, double no)
 {
     if (yes > 0 && no > 0) return area;
@@ -65,19 +65,19 @@ static double area_of(double area, double yes, double no)
     return metric_undefined(no > 0 ? ALL_LABELS_ARE_0 : ALL_WEIGHTS_ARE_0);
 }
 
-/* How many are above a threshold; of all there are. */
+/* Weights of labels above a threshold, or of all labels. */
 struct curve_point {
     double yes, no;
 };
 
-/* Number i of n, as a float: -1e-7, 1 / (n - 1), 2 / (n - 1) ..., 1 + 1e-7 */
+/* Threshold i of n, as a float: -1e-7, 1 / (n - 1), 2 / (n - 1) ..., 1 + 1e-7 */
 static float threshold_at(int64_t i, int64_t n)
 {
     if (i == 0) return -1e-7f;
     return i == n - 1 ? 1 + 1e-7f : (float)((double)i / (double)(n - 1));
 }
 
-/* How many of the thresholds a probability is above; NaN is above none. */
+/* How many thresholds a probability is above; NaN: 0. */
 static int64_t thresholds_below(double probability, int64_t n)
 {
     int64_t i = probability > 0 ? (int64_t)(fmin(probability, 1) * (double)(n - 1)) : 0;
@@ -86,7 +86,7 @@ static int64_t thresholds_below(double probability, int64_t n)
     return i;
 }
 
-/* state: two numbers for each count of thresholds below, 0 to n: of no, of yes */
+/* state: two numbers, of no and of yes, for each result of thresholds_below(), 0 to n */
 static void add_to_bin(const struct metric_node *node, struct answer answer, double *state)
 {
     const struct attributes *a = node->attributes;
@@ -95,7 +95,7 @@ static void add_to_bin(const struct metric_node *node, struct answer answer, dou
         answer.weight;
 }
 
-/* Between a point and the one at the next higher threshold */
+/* The area between a point and that of the next higher threshold */
 static double trapezoid(enum auc_curve curve, struct curve_point at, struct curve_point next,
                         struct curve_point all)
 {
@@ -124,7 +124,7 @@ static double interpolated(struct curve_point at, struct curve_point next, struc
     return quotient(slope * (yes + intercept * log(ratio)), all.yes);
 }
 
-/* From the highest threshold to the lowest, which everybody is above but NaN. */
+/* From the highest threshold to the lowest, which all but NaN are above. */
 static double area_by_thresholds(const struct attributes *a, const double *state)
 {
     struct curve_point all = {0}, at = {0};
@@ -137,14 +137,14 @@ static double area_by_thresholds(const struct attributes *a, const double *state
         const struct curve_point next = at;
         at.no += state[2 * i];
         at.yes += state[2 * i + 1];
-        if (i == a->num_thresholds) continue; /* the highest has none before it */
+        if (i == a->num_thresholds) continue; /* the highest threshold has none before it */
         area += a->method == TRAPEZOIDAL ? trapezoid((enum auc_curve)a->curve, at, next, all)
                                          : interpolated(at, next, all);
     }
     return area_of(area, all.yes, all.no);
 }
 
-/* More are not drawn. */
+/* Curves with more thresholds are not drawn. */
 enum { CURVE_THRESHOLDS_MAX = 10000 };
 
 static int thresholds(const struct metric_node *node)
@@ -162,7 +162,7 @@ static void curve(const struct metric_node *node, const double *state, float *re
         all.no += state[2 * i];
         all.yes += state[2 * i + 1];
     }
-    for (int64_t i = n - 1; i >= 0; i--) { /* who is above threshold i is above i + 1 of them */
+    for (int64_t i = n - 1; i >= 0; i--) { /* those above threshold i are above i + 1 thresholds */
         above.no += state[2 * (i + 1)];
         above.yes += state[2 * (i + 1) + 1];
         ret[PR_YES_ABOVE * n + i] = (float)above.yes;
@@ -180,7 +180,7 @@ struct ranked {
     double said, label, weight;
 };
 
-/* state: how many there are, then three numbers of each. NaN ranks last. */
+/* state: the number of answers, then a struct ranked of each. NaN ranks last. */
 static void append(const struct metric_node *node, struct answer answer, double *state)
 {
     struct ranked *to = (struct ranked *)(state + 1) + (int64_t)state[0]++;
@@ -194,7 +194,8 @@ static int compare(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Of equal ones, which are one point; *at moves there. */
+/* Adds all equal answers, which are one point of the curve, to *at; returns the index behind
+ * them. */
 static int64_t next_point(const struct ranked *ranked, int64_t count, int64_t i,
                           struct curve_point *at)
 {

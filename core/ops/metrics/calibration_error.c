@@ -1,9 +1,9 @@
-/* calibration_error: how far probabilities are from how often there is a yes, bucket by bucket.
+/* calibration_error: the distance between probabilities and the frequency of yes, bucket by bucket.
  *
  * Answers go to buckets of equal width by their probability. In each the sum of the probabilities
- * is held against that of the labels; the distances of all, over all weights, are what is told (the
- * expected calibration error). A model may be right on the whole, calibration 1, and wrong in every
- * bucket.
+ * is compared with that of the labels; the result is the sum of the distances divided by all
+ * weights (expected calibration error). A model may be right on the whole, calibration 1, and wrong
+ * in every bucket.
  */
 #include <math.h>
 
@@ -30,13 +30,13 @@ static err infer(struct metric_node *node, struct arena *arena)
     return OK;
 }
 
-/* The sum of the weights, then of each bucket the sum of probabilities less labels */
+/* The sum of the weights, then for each bucket the sum of probabilities minus labels */
 static int64_t state_count(const struct metric_node *node, int64_t rows)
 {
     return 1 + ((const struct attributes *)node->attributes)->buckets;
 }
 
-/* NaN is in the first bucket, and spoils it. */
+/* NaN goes to the first bucket, and makes the result NaN. */
 static void add(const struct metric_node *node, struct answer answer, double *state)
 {
     const struct attributes *a = node->attributes;

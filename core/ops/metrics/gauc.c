@@ -1,9 +1,8 @@
-/* gauc: how well a model ranks within groups, as the offers that one user saw: the mean over the
- * groups of the exact area under the ROC curve, each by its impressions, which are the weights of
- * its rows (Zhu et al. 2017, "Optimized Cost per Click in Taobao Display Advertising", equation 8;
- * Zhou et al. 2018, "Deep Interest Network", equation 4). Groups whose labels are all of one kind
- * have no area, and are left out with their impressions; so are rows without a group.
- */
+/* gauc: how well a model ranks within groups, such as the ads that one user saw: the mean over
+ * groups of the exact area under the ROC curve, weighted by impressions, the sum of the weights of
+ * a group's rows (Zhu et al. 2017, "Optimized Cost per Click in Taobao Display Advertising",
+ * equation 8; Zhou et al. 2018, "Deep Interest Network", equation 4). Groups whose labels are all
+ * of one kind have no area and are left out with their impressions; so are rows without a group. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -31,11 +30,11 @@ static err infer(struct metric_node *node, struct arena *arena)
     return answers_infer_yes_or_no(node, arena);
 }
 
-/* state: how many there are, then these three, of 8 bytes each. */
+/* state: the number of answers, then these three of each, of 8 bytes each. */
 struct grouped_answer {
     int64_t group;
     double said;
-    double weight; /* of a no: below 0 */
+    double weight; /* negative for a no */
 };
 
 static struct grouped_answer *ranked_of(double *state)
@@ -48,7 +47,7 @@ static int64_t state_count(const struct metric_node *node, int64_t rows)
     return 1 + 3 * rows * shape_count_from(&node->loss->logits->shape, 1);
 }
 
-/* NaN ranks last. Rows stand in for their groups, which update() takes them for. */
+/* NaN ranks last. `group` is the row's index here, which update() replaces by the group. */
 static void append(const struct metric_node *node, struct answer answer, double *state)
 {
     struct grouped_answer *to = ranked_of(state) + (int64_t)state[0]++;
@@ -63,7 +62,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
     const int64_t end = (int64_t)state[0];
     struct grouped_answer *ranked = ranked_of(state);
     for (int64_t first = 0; first < rows; first += GROUPS_AT_ONCE) {
-        int64_t groups[GROUPS_AT_ONCE] = {0}; /* where the device fails and nothing comes */
+        int64_t groups[GROUPS_AT_ONCE] = {0}; /* in case the device fails */
         const int64_t left = rows - first, n = left < GROUPS_AT_ONCE ? left : GROUPS_AT_ONCE;
         d->kernels->download(d, groups, (const int64_t *)node->groups.value + first,
                              (size_t)n * sizeof *groups);
@@ -72,7 +71,7 @@ static void update(const struct metric_node *node, struct device *d, int64_t row
     }
 }
 
-/* By group, and within it those first that are ranked highest */
+/* By group, and within it from the highest answer to the lowest */
 static int compare(const void *a, const void *b)
 {
     const struct grouped_answer *x = a, *y = b;
@@ -84,7 +83,7 @@ struct group {
     double area, yes, no;
 };
 
-/* Of the group that begins at i; returns where the next one does. */
+/* Measures the group that begins at i; returns the index of the next one. */
 static int64_t measure(const struct grouped_answer *ranked, int64_t count, int64_t i,
                        struct group *ret)
 {
@@ -92,7 +91,7 @@ static int64_t measure(const struct grouped_answer *ranked, int64_t count, int64
     struct group g = {0};
     while (i < count && ranked[i].group == id) {
         const struct group before = g;
-        const double said = ranked[i].said; /* equal ones are one point of the curve */
+        const double said = ranked[i].said; /* equal answers are one point of the curve */
         for (; i < count && ranked[i].group == id && ranked[i].said == said; i++) {
             g.yes += fmax(ranked[i].weight, 0);
             g.no += fmax(-ranked[i].weight, 0);

@@ -15,7 +15,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* With k as large as the number of classes the answer would always be 1. */
+/* With k at least the number of classes the result would always be 1. */
 static err infer(struct metric_node *node, struct arena *arena)
 {
     const struct attributes *a = node->attributes;

@@ -4,8 +4,8 @@
 
 #include "core/ops/metrics/answers.h"
 
-/* Of a logit the logarithms do not overflow; of a probability TensorFlow's epsilon keeps them
- * finite. */
+/* For logits the formula does not overflow; for probabilities TensorFlow's epsilon keeps the
+ * logarithms finite. */
 static void add(const struct metric_node *node, struct answer answer, double *state)
 {
     const double x = answer.said, z = answer.label, epsilon = 1e-7;

@@ -1,5 +1,5 @@
-/* loss: the mean loss, without regularization. The loss that is trained has its name wherever
- * values stand by their names. */
+/* loss: the mean loss, without regularization. Its name is "mean_loss", as "loss" is the training
+ * loss. */
 #include "core/graph/op.h"
 
 /* Any loss will do. */
@@ -9,7 +9,7 @@ static err infer(struct metric_node *node, struct arena *arena)
     return OK;
 }
 
-/* The losses of the rows are there from the forward pass. */
+/* The forward pass has computed the losses of the rows. */
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
 {
     const struct loss_node *loss = node->loss;

@@ -1,4 +1,4 @@
-/* perplexity: e to the mean loss over classes: among how many equally likely ones the model still
+/* perplexity: exp(mean loss over classes): among how many equally likely classes the model still
  * has to guess. */
 #include "core/graph/op.h"
 
@@ -12,7 +12,7 @@ static err infer(struct metric_node *node, struct arena *arena)
                 loss->object.name);
 }
 
-/* The losses of the rows are there from the forward pass. */
+/* The forward pass has computed the losses of the rows. */
 static void update(const struct metric_node *node, struct device *d, int64_t rows, double *state)
 {
     const struct loss_node *loss = node->loss;

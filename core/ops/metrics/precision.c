@@ -1,4 +1,4 @@
-/* precision: the share of yes among the labels of those that are taken for yes. */
+/* precision: the fraction of predictions of yes whose label is yes. */
 #include "core/ops/metrics/answers.h"
 
 static void add(const struct metric_node *node, struct answer answer, double *state)

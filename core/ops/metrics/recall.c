@@ -1,4 +1,4 @@
-/* recall: the share of those that are taken for yes among the labels of yes. */
+/* recall: the fraction of labels of yes for which yes is predicted. */
 #include "core/ops/metrics/answers.h"
 
 static void add(const struct metric_node *node, struct answer answer, double *state)

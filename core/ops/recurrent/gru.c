@@ -17,14 +17,14 @@ static const struct field fields[] = {
 };
 
 enum { ATTENTION = RECURRENT_MORE };
-enum { GATES_KERNEL, CANDIDATE_KERNEL = 2 }; /* params, each with its bias behind it */
+enum { GATES_KERNEL, CANDIDATE_KERNEL = 2 }; /* params, each followed by its bias */
 
-/* Kept: gates [time, batch, 2 units]; candidates; states from before the first step on, those times
- * the reset gate, two gradients of one step, and what attentions get of each unit; x with the time
- * in front, which becomes its gradient. */
+/* Saved: gates [time, batch, 2 units]; candidates; states from before the first step on, those
+ * times the reset gate, two gradients of one step, and the gradient of attentions for each unit; x
+ * with time as the first axis, replaced by its gradient. */
 enum { GATES, CANDIDATES, STATES, TURNED };
 
-/* Each kernel with its bias: without one, the second kernel comes at once. */
+/* Without a bias the second kernel directly follows the first. */
 static int candidate_of(const struct node *node)
 {
     const struct recurrent *r = node->attributes;
@@ -108,7 +108,7 @@ static void forward(const struct node *node, struct device *d)
     recurrent_give(node, d, first.after);
 }
 
-/* Of each step the sum over the units */
+/* Attention's gradient: for each step, the sum over the units */
 static void to_attention(const struct node *node, struct device *d, const float *slopes)
 {
     const struct steps_of_time s = recurrent_sizes(node);
@@ -152,7 +152,7 @@ static void backward(const struct node *node, struct device *d)
     to_inputs(node, d, &first);
 }
 
-/* Masked, with a state to begin with, the last state alone, without biases, with an attention */
+/* Masked, with an initial state, only the last state, without biases, with an attention */
 static const struct op_case cases[] = {
     {"{\"units\": 3}", 1, {{3, {2, 4, 5}}}},
     {"{\"units\": 17, \"mask\": \"input_1\"}", 2, {{3, {4, 3, 2}}, {2, {4, 3}}}},

@@ -20,8 +20,8 @@ static const struct field fields[] = {
 enum { INITIAL_CELL = RECURRENT_MORE };
 enum { KERNEL };
 
-/* Kept: the gates [time, batch, 4 units]; states and cells from before the first step on, and two
- * gradients of one step; x with the time in front, which becomes its gradient. */
+/* Saved: the gates [time, batch, 4 units]; states and cells from before the first step on, and two
+ * gradients of one step; x with time as the first axis, replaced by its gradient. */
 enum { GATES, STATES, TURNED };
 
 static err infer(struct node *node, struct arena *arena)
@@ -104,7 +104,7 @@ static void backward(const struct node *node, struct device *d)
     recurrent_turn(d, dx, turned, s.time, s.batch, s.inputs, node->add[0]);
 }
 
-/* Masked, with states to begin with, the last state alone, without a bias */
+/* Masked, with initial states, only the last state, without a bias */
 static const struct op_case cases[] = {
     {"{\"units\": 3}", 1, {{3, {2, 4, 5}}}},
     {"{\"units\": 17, \"forget_bias\": 0, \"mask\": \"input_1\"}",

@@ -60,8 +60,8 @@ void recurrent_turn(struct device *d, float *y, const float *x, int64_t n0, int6
 
 /* ---- what is carried ---- */
 
-/* A state, and a cell where the op has one; each as the batch at hand begins and as it ends, so
- * that a batch may pass more than once. */
+/* Parts per carried state (or cell): as the current batch begins and as it ends, so that a batch
+ * may pass more than once. */
 enum { CARRIED_PARTS = 2 };
 
 static int64_t carried_floats(const struct node *node)
@@ -185,7 +185,7 @@ static bool has_bias(const struct node *node)
     return recurrent_of(node)->layer.use_bias;
 }
 
-/* The rows of a kernel, or of its gradient, that the state is multiplied with */
+/* Offset of the rows of a kernel, or of its gradient, that the state is multiplied with */
 static int64_t state_rows(const struct node *node, int param)
 {
     return recurrent_sizes(node).inputs * width_of(node, param);

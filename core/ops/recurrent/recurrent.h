@@ -1,7 +1,7 @@
-/* recurrent.h - what recurrent ops share: x [batch, time, inputs] goes step by step through a cell,
- * whose states are y [batch, time, units], or the last of them [batch, units].
+/* recurrent.h - shared by recurrent ops: x [batch, time, inputs] goes step by step through a cell;
+ * the output is its states, y [batch, time, units], or the last one [batch, units].
  *
- * What is kept for backward lies with the time in front, so that a step of all examples is one
+ * Tensors kept for backward have time as the first axis, so that each step of all examples is one
  * matrix.
  */
 #ifndef CORE_OPS_RECURRENT_RECURRENT_H
@@ -14,7 +14,7 @@ enum { OUTPUT_ALL, OUTPUT_LAST };
 enum { STATE_ZERO, STATE_CARRIED };
 extern const char *const recurrent_outputs[], *const recurrent_states[];
 
-/* The first members of the attributes of such an op. */
+/* The attributes of such an op begin with it. */
 struct recurrent {
     struct layer layer;
     int64_t units;
@@ -52,7 +52,7 @@ struct recurrent {
          .help = "a node of [batch, units] with the initial state; null: zeros"},                  \
         LAYER_LINEAR_FIELDS
 
-/* Named inputs, in the order in which such ops list them */
+/* Indices of named inputs, in the order in which such ops list them */
 enum { INITIAL_STATE = MASK_INPUT + 1, RECURRENT_MORE };
 
 struct steps_of_time {
@@ -62,42 +62,43 @@ struct steps_of_time recurrent_sizes(const struct node *);
 
 /* Checks the inputs and sets the output's shape. */
 err recurrent_infer(struct node *);
-/* ERR_INPUT: named input k is there, and not of this shape */
+/* ERR_INPUT: named input k exists and has another shape */
 err recurrent_check(const struct node *, int k, const struct shape *);
 struct tensor recurrent_saved(int64_t n, int64_t batch, int64_t width);
 
 /* y [n1, n0, width] (+)= x [n0, n1, width] */
 void recurrent_turn(struct device *, float *y, const float *x, int64_t n0, int64_t n1,
                     int64_t width, bool add);
-/* Of states that are carried from batch to batch: members of such an op. */
+/* Functions of such an op for states carried from batch to batch. */
 err recurrent_prepare(struct node *, struct device *);
 size_t recurrent_prepared_bytes(const struct node *, struct device *);
 void recurrent_release(struct node *, struct device *);
 void recurrent_advance(const struct node *, struct device *, bool is_fresh);
-/* After the last step: what the next batch begins with, where the state is carried */
+/* After the last step: keeps the state that the next batch begins with, if states are carried. k:
+ * index of the initial state's named input */
 void recurrent_end(const struct node *, struct device *, int k, const float *state);
 
-/* The state before the first step; and the gradient of that, where it is wanted. */
+/* Sets the state before the first step; and passes its gradient on, if needed. */
 void recurrent_begin(const struct node *, struct device *, int k, float *state);
 void recurrent_begin_back(const struct node *, struct device *, int k, const float *gradient);
-/* The output of states [time, batch, units], those after each step */
+/* Sets the output from `states` [time, batch, units], those after each step */
 void recurrent_give(const struct node *, struct device *, const float *states);
-/* For backward: the gradient of the last state, to which `dy` is added step by step: that of step
- * t, or NULL. */
+/* For backward. Sets dh to the gradient of the last state; recurrent_slope is the output's gradient
+ * of step t, to be added at that step, NULL: none. */
 void recurrent_take(const struct node *, struct device *, float *dh);
 const float *recurrent_slope(const struct node *, int64_t t);
 struct by_example recurrent_mask(const struct node *, int64_t t);
 
-/* Sums [time batch, width] = x kernel + bias, of the kernel's first rows: those of the inputs; a
- * product of one step with the others. */
+/* sums [time batch, width] = x kernel + bias, with the kernel's first rows, those of the inputs;
+ * recurrent_add_state adds the product of one step's state with its other rows. */
 void recurrent_sums(const struct node *, struct device *, int param, const float *x, float *sums);
 void recurrent_add_state(const struct node *, struct device *, int param, const float *state,
                          float *sums);
 /* d[batch, units] (+)= dsums kernel' */
 void recurrent_to_state(const struct node *, struct device *, int param, const float *dsums,
                         float *d, bool add);
-/* The gradients of a kernel and its bias, of what they were multiplied with in all steps; and dx
- * [time batch, inputs] (+)= that of the inputs. */
+/* Gradients of a kernel and its bias, from their inputs in all steps; and dx [time batch, inputs]
+ * (+)= that of the inputs. */
 void recurrent_to_params(const struct node *, struct device *, int param, const float *x,
                          const float *states, const float *dsums);
 void recurrent_to_input(const struct node *, struct device *, int param, const float *dsums,

@@ -71,7 +71,7 @@ static err check_ids(const struct node *node, const struct tensor *ids, bool gro
     return OK;
 }
 
-/* Batches name its rows by one more column. */
+/* The shared table's rows are named by one more column. */
 static err share_table(struct node *node, int input, const struct tensor *ids,
                        const struct param *param, int64_t width)
 {
@@ -126,14 +126,14 @@ err combine_initialize(int64_t width, struct arena *arena, struct param *table)
     return OK;
 }
 
-/* Those that are named go before those of the column. */
+/* A named input of weights replaces those of the column. */
 static const struct tensor *weights_of(const struct node *node, const struct tensor *ids)
 {
     const struct tensor *named = node_named(node, COMBINE_WEIGHTS);
     return named ? named : ids->weights;
 }
 
-/* Of rows that are not combined each place is an example of its own. */
+/* If rows are not combined, each id counts as an example of its own. */
 static struct combine combine_of(const struct node *node, int i, int combiner)
 {
     const struct tensor *ids = node->input[i];

@@ -1,10 +1,10 @@
-/* combine.h - what ops share that read ids: tables of rows, of which each example names some. */
+/* combine.h - shared by ops that read ids and look up rows of tables by them. */
 #ifndef CORE_OPS_SPARSE_COMBINE_H
 #define CORE_OPS_SPARSE_COMBINE_H
 
 #include "core/graph/op.h"
 
-/* How many rows tables have */
+/* How many rows a table has */
 struct capacity {
     int kind;
     struct growth growth;
@@ -42,11 +42,11 @@ struct capacity {
                 "its id counts as never seen; 0: no eviction"                                      \
     }
 extern const char *const capacity_names[];
-/* NULL: static. ERR_INPUT: what is for tables that grow is given for one that does not. */
+/* Sets *ret; NULL: static. ERR_INPUT: a setting of growing tables is given for a static one. */
 err capacity_growth(const struct capacity *, const struct growth **ret);
 
-/* Of a table: what the rows that a batch names cost, each once, however often it names them; or all
- * rows */
+/* The penalty of a table: on the rows that a batch names, each once however often it is named, or
+ * on all rows */
 struct row_regularizer {
     struct regularizer regularizer;
     int rows;
@@ -60,23 +60,24 @@ void row_regularizer_apply(const struct row_regularizer *, struct param *table);
         .object = &row_regularizer_object, .help = "a penalty on the rows of the table"            \
     }
 
-/* Declares the table [buckets of the input, width], called so; growth: as the param says; or takes
- * that of the node that shares its own, which must be such a one. ERR_INPUT: the ids are none for
- * such a table. */
+/* Declares the table [buckets of the input, width], with the name and growth of the param; or uses
+ * that of the node whose params are shared, which must be alike. ERR_INPUT: the ids do not suit the
+ * table. */
 err combine_add_table(struct node *, struct arena *, int input, const struct param *,
                       int64_t width);
 
-/* A table's initializer, where none is said: that of TensorFlow's embedding_column,
- * truncated_normal with stddev 1 / sqrt(width) */
+/* Sets the table's default initializer, that of TensorFlow's embedding_column: truncated_normal
+ * with stddev 1 / sqrt(width) */
 err combine_initialize(int64_t width, struct arena *, struct param *);
 
-/* Beside those of enum combiner: rows are not combined, y is [batch, ..., width]. */
+/* In addition to enum combiner: rows are not combined, y is [batch, ..., width]. */
 enum { COMBINER_NONE = COMBINER_SQRTN + 1 };
 
-/* The named input that says what ids count, where an op has such: [batch, ...], as the ids. */
+/* Index of the named input with weights of ids, in the shape of the ids, for ops that have one. */
 enum { COMBINE_WEIGHTS };
 
-/* Input i, ids [batch, ...], and table i: y [batch, width] (+)= its rows; the table's gradient. */
+/* For input i, ids [batch, ...], and table i. Forward: y [batch, width] = or += the combined rows;
+ * backward: the table's gradient. */
 void combine_forward(const struct node *, struct device *, int i, int combiner, bool add);
 void combine_backward(const struct node *, struct device *, int i, int combiner);
 

@@ -1,8 +1,8 @@
-/* embedding: the rows of a table that an example's ids name, as one: y [batch, dimension]; or each
- * in its place: [batch, ids, dimension]. */
+/* embedding: the rows of a table that an example's ids name, combined: y [batch, dimension]; or one
+ * for each id: [batch, ids, dimension]. */
 #include "core/ops/sparse/combine.h"
 
-/* A row of 4 MiB: more is a slip of the pen. */
+/* A row of 4 MiB: more is probably a mistake. */
 enum { DIMENSION_MAX = 1 << 20 };
 
 struct attributes {
@@ -11,7 +11,7 @@ struct attributes {
     struct variant initializer;
     struct row_regularizer regularizer;
     const char *table, *weights;
-    bool share; /* of several inputs, which are nodes of their own by now */
+    bool share; /* of several inputs; each is a node of its own by now */
     struct capacity capacity;
 };
 

@@ -1,9 +1,9 @@
-/* in_batch_logits: what each example's query makes of its own item and of those of the other
- * examples of the batch: y [batch, block], of which the right one is the example's own.
+/* in_batch_logits: the logits of each example's query with its own item and those of other examples
+ * of the batch: y [batch, block], of which the example's own is right.
  *
- * y = query . item / temperature - log frequency of the item, so that items which are often among
- * the others are not held back for it (the logQ correction). An item that occurs more than once in
- * a block has a logit in its own example alone.
+ * y = query . item / temperature - log frequency of the item, which corrects for frequent items
+ * being negatives more often (the logQ correction). An item that occurs more than once in a block
+ * has a logit only in its own example.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static const struct field fields[] = {
     {0},
 };
 
-enum { IDS, FREQUENCY }; /* named */
+enum { IDS, FREQUENCY }; /* named inputs */
 
 static int64_t block_of(const struct node *node)
 {
@@ -82,7 +82,7 @@ static size_t prepared_bytes(const struct node *node, struct device *d)
     return tensor_bytes(node->output.answers);
 }
 
-/* Each example's own */
+/* Fills the answers: each example's own column */
 static err prepare(struct node *node, struct device *d)
 {
     const int64_t batch = node->output.shape.dim[0];
@@ -115,7 +115,7 @@ static void set_others(const struct node *node, struct device *d, float *y, floa
                                                .y = y});
 }
 
-/* Places of y: block by block, row by row; f's b goes on with the columns. */
+/* Loops over y block by block, row by row; f.b is indexed by the column. */
 static void fold_columns(struct fold *f, const struct node *node)
 {
     const int64_t block = block_of(node), blocks = node->output.shape.dim[0] / block;
@@ -157,7 +157,7 @@ static void forward(const struct node *node, struct device *d)
     set_others(node, d, node->output.value, NO_LOGIT);
 }
 
-/* Of the frequency f of a column: minus the sum of its gradients over f */
+/* Gradient of a column's frequency f: minus the sum of the column's gradients over f */
 static void frequency_back(const struct node *node, struct device *d)
 {
     const struct tensor *frequency = node_named(node, FREQUENCY);
@@ -199,7 +199,7 @@ static void backward(const struct node *node, struct device *d)
     input_back(node, d, 1);
 }
 
-/* Alone; by frequency; in blocks */
+/* Ids only; with frequencies; in blocks */
 static const struct op_case cases[] = {
     {"{\"ids\": \"input_2\"}", 3, {{2, {5, 3}}, {2, {5, 3}}, {2, {5, 1}}}, 4},
     {"{\"ids\": \"input_2\", \"frequency\": \"input_3\", \"temperature\": 2}",

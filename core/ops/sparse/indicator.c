@@ -1,8 +1,8 @@
-/* indicator: how often an example has each id, y [batch, ids]: 1 at its only one (one-hot), the
- * weight where ids have weights, as TensorFlow's indicator_column. */
+/* indicator: how often each id occurs in an example, y [batch, ids]: one-hot for one id; weights
+ * are summed if ids have weights, as in TensorFlow's indicator_column. */
 #include "core/graph/op.h"
 
-/* The output has this many numbers for each example. */
+/* Limit on outputs per example. */
 enum { CLASSES_MAX = 1 << 20 };
 
 static err infer(struct node *node, struct arena *arena)
@@ -30,7 +30,7 @@ static void forward(const struct node *node, struct device *d)
     d->kernels->ids_count(d, &c, node->output.value);
 }
 
-/* Of ids there is nothing to learn. */
+/* Ids have no gradient. */
 static void backward(const struct node *node, struct device *d)
 {
 }

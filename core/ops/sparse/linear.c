@@ -1,5 +1,5 @@
-/* linear: y [batch, units] = bias + the weights of all ids of an example, of which each column has
- * its own: the wide part of a model. */
+/* linear: y [batch, units] = bias + the weights of all ids of an example, from one table for each
+ * column: the wide part of a model. */
 #include "core/ops/sparse/combine.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Weights are called by their column. */
+/* Each table of weights is named after its column. */
 static err infer_weights(struct node *node, struct arena *arena, int i, const struct param *zeros)
 {
     const struct attributes *a = node->attributes;

@@ -1,4 +1,4 @@
-/* mask: where an example has ids: 1 for each, 0 behind the last; y [batch, ...]. */
+/* mask: 1 where an example has an id, 0 where there is none; y [batch, ...]. */
 #include "core/graph/op.h"
 
 static err infer(struct node *node, struct arena *arena)
@@ -14,7 +14,7 @@ static void forward(const struct node *node, struct device *d)
     d->kernels->ids_mask(d, node->output.value, ids->value, shape_count(&ids->shape));
 }
 
-/* Of ids there is nothing to learn. */
+/* Ids have no gradient. */
 static void backward(const struct node *node, struct device *d)
 {
 }

@@ -1,11 +1,10 @@
-/* sampled_logits: a layer of many classes of which training computes a few: for each example the
- * logit of its label, and of the classes that are drawn for the batch.
+/* sampled_logits: a layer of many classes of which training computes few: the logits of each
+ * example's label and of classes drawn for the batch.
  *
- * Training: y [batch, 1 + sampled], the label's first, each less the logarithm of how often its
- * class is expected among the drawn ones; what is drawn and is the label of an example has no logit
- * there (tf.nn.sampled_softmax_loss, tf.nn.nce_loss). Else y [batch, classes], of all of them.
- * Weights and biases are tables, of which a batch brings the rows of its labels and of what is
- * drawn.
+ * Training: y [batch, 1 + sampled], the label's logit first; from each the logarithm of its class's
+ * expected count in the draw is subtracted. A drawn class that is the label of an example has no
+ * logit there (tf.nn.sampled_softmax_loss, tf.nn.nce_loss). Otherwise y is [batch, classes].
+ * Weights and biases are tables; a batch brings the rows of its labels and of the drawn classes.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -63,7 +62,7 @@ static const struct field fields[] = {
     {0},
 };
 
-/* Inputs that are made: in an evaluation SAMPLED alone, of all classes. */
+/* Made inputs; an evaluation has only SAMPLED, with all classes. */
 enum { SAMPLED, LABELS, LOG_SAMPLED, LOG_LABELS };
 enum { ROWS, BIASES, PRODUCTS }; /* saved */
 
@@ -82,7 +81,7 @@ static int64_t sampled_of(const struct node *node)
     return node->making.inputs[SAMPLED]->tensor.shape.dim[0];
 }
 
-/* ---- what is made of a batch ---- */
+/* ---- made inputs ---- */
 
 static void make_of_training(const struct node *node, const struct batch *batch, uint64_t draw,
                              void *const *at)
@@ -98,7 +97,7 @@ static void make_of_training(const struct node *node, const struct batch *batch,
     for (int64_t i = 0; i < batch->rows; i++) {
         const float log_label = sampler_log_expected(sampler, &drawn, labels[i]);
         places[i] = labels[i];
-        /* that never occurs is never drawn: it is compared as it is */
+        /* a class that never occurs is never drawn: no correction */
         log_labels[i] = isfinite(log_label) ? log_label : 0;
     }
 }
@@ -112,7 +111,7 @@ static void make(const struct node *node, const struct batch *batch, uint64_t dr
     for (int64_t i = 0; i < sampled_of(node); i++) ((int64_t *)at[SAMPLED])[i] = i;
 }
 
-/* ---- what it is ---- */
+/* ---- shapes and variables ---- */
 
 static const double *counts_of(const struct node *node)
 {
@@ -194,7 +193,7 @@ static err add_tables(struct node *node, struct arena *arena, int64_t named)
     return node_add_param(node, arena, &table);
 }
 
-/* All zeros: the label is the first. */
+/* All zeros: the label's logit is the first. */
 static void add_answers(struct node *node, struct arena *arena, int64_t batch)
 {
     struct tensor *answers = arena_new(arena, sizeof *answers);
@@ -249,7 +248,7 @@ static void release(struct node *node, struct device *d)
 
 /* ---- forward ---- */
 
-/* Of a made input of ids, and a table of so wide rows */
+/* Lookup of a made input's ids in a table */
 static struct combine rows_of(const struct node *node, int made, int param)
 {
     const struct tensor *ids = &node->making.inputs[made]->tensor;
@@ -262,7 +261,7 @@ static struct combine rows_of(const struct node *node, int made, int param)
                             .ids = ids->value};
 }
 
-/* The rows of what is drawn, and behind them those of the labels */
+/* Copies the rows of the drawn classes and then those of the labels */
 static void take_rows(const struct node *node, struct device *d, int param, float *to)
 {
     for (int made = SAMPLED; made <= (node->training ? LABELS : SAMPLED); made++) {
@@ -314,7 +313,7 @@ static void set_hits(const struct node *node, struct device *d, float *y, float 
                               .y = y + 1});
 }
 
-/* y of the labels: an example's own row times it */
+/* y of the labels: dot product of an example and its label's row */
 static void multiply_labels(const struct node *node, struct device *d, const float *biases)
 {
     const int64_t batch = batch_of(node), inputs = inputs_of(node), step = 1 + sampled_of(node);
@@ -389,7 +388,7 @@ static void input_back(const struct node *node, struct device *d)
     spread_labels(node, d, label_rows(node), true, dx);
 }
 
-/* In the order in which they were taken */
+/* Adds gradients to the table's rows, in the order of take_rows() */
 static void give_rows(const struct node *node, struct device *d, int param, const float *from)
 {
     for (int made = SAMPLED; made <= LABELS; made++) {
@@ -412,7 +411,7 @@ static void biases_back(const struct node *node, struct device *d)
     give_rows(node, d, 1, to);
 }
 
-/* Gradients of what was drawn go where the products lay, and those of rows where these did. */
+/* The gradients of drawn classes overwrite PRODUCTS, and those of rows overwrite ROWS. */
 static void backward(const struct node *node, struct device *d)
 {
     const int64_t batch = batch_of(node), sampled = sampled_of(node);

@@ -5,7 +5,7 @@
 
 #include "core/base/random.h"
 
-/* Of a class that is still to come: then the next free one is taken. */
+/* Limit on tries for one more class; after that the next class not drawn yet is taken. */
 enum { TRIES_OF_EACH = 1000 };
 
 const char *const sampler_names[] = {[SAMPLER_LOG_UNIFORM] = "log_uniform",
@@ -55,7 +55,7 @@ int64_t sampler_support(const struct sampler *s)
     return count;
 }
 
-/* The first class whose sum is above it */
+/* The first class whose cumulative weight is above `wanted` */
 static int64_t find_sum(const struct sampler *s, double wanted)
 {
     int64_t first = 0, end = s->classes - 1;

@@ -1,5 +1,4 @@
-/* aside.c - see aside.h. Open addressing: a row is at the first place that is its own or free, from
- * where its hash points on. */
+/* aside.c - see aside.h. A hash table with open addressing and linear probing. */
 #include "core/train/variables/aside.h"
 
 #include <errno.h>
@@ -14,9 +13,9 @@
 enum {
     PLACES_FIRST = 512,
     PLACES_MOST = 4,   /* places for each record: at least two, doubled when too few */
-    MALLOC_BYTES = 8,  /* what malloc takes beside each record */
-    YIELDS_MAX = 1000, /* times that a reader lets those who change rows go first */
-    FREED_PART = 64,   /* part of the room: whoever waits does so until that much is free */
+    MALLOC_BYTES = 8,  /* overhead of malloc per record */
+    YIELDS_MAX = 1000, /* how often a reader yields to threads that change rows */
+    FREED_PART = 64,   /* 1 / FREED_PART of the room must be free before waiting ends */
 };
 
 /* ---- room ---- */
@@ -48,7 +47,7 @@ void aside_room_close(struct aside_room *room)
     pthread_cond_destroy(&room->has_read);
 }
 
-/* Ends: either something is read, or time passes and the save is lost. */
+/* The loop ends: either something is read, or time passes and the save fails. */
 static void await_room(struct aside_room *room, int64_t bytes)
 {
     const int64_t level = room->limit - room->limit / FREED_PART - bytes;
@@ -115,7 +114,7 @@ static int64_t home(const struct aside *a, int64_t row)
     return (int64_t)(random_mix((uint64_t)row) & (uint64_t)(a->place_count - 1));
 }
 
-/* Ends: at least half of the places are free. */
+/* The loop ends: at least half of the places are free. */
 static int64_t place_of(const struct aside *a, int64_t row)
 {
     int64_t place = home(a, row);
@@ -149,7 +148,7 @@ static bool is_needed(const struct aside *a, int64_t row)
     return a->room && !a->room->lost && row >= a->read && !is_aside(a, row);
 }
 
-/* The row may be read, and need not be set aside any more, during the wait. */
+/* While this waits, the row may be read, and then need not be set aside any more. */
 float *aside_add(struct aside *a, int64_t row, int64_t floats)
 {
     struct aside_room *room = a->room;
@@ -172,7 +171,7 @@ float *aside_add(struct aside *a, int64_t row, int64_t floats)
     return record->at;
 }
 
-/* The records after it move up. */
+/* Moves up later records of the same probe sequence. */
 struct aside_record *aside_take(struct aside *a, int64_t row)
 {
     if (!a->count) return NULL;

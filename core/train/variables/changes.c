@@ -13,14 +13,14 @@ void changes_end(struct changes *c)
     *c = (struct changes){0};
 }
 
-/* Fresh memory is zero: the system clears it where it is first touched. */
+/* Fresh memory is zero: the system clears it on first touch. */
 void changes_begin(struct changes *c, int64_t most)
 {
     changes_end(c);
     *c = (struct changes){.is_on = true, .most = most};
 }
 
-/* Gives the list up: which rows have changed is not known any more. */
+/* Drops the list: the changed rows are unknown from now on. */
 static void lose(struct changes *c)
 {
     if (!c->is_on) return;

@@ -1,15 +1,16 @@
-/* changes.h - which rows of a table have changed since the question was last asked.
+/* changes.h - the rows of a table that have changed since changes_begin().
  *
- * A row counts once, however often it changes: a bit at its place says that it is in the list. The
- * list has a limit, beyond which it is given up; then what has changed is not known until it starts
- * over. */
+ * Each row is listed once, however often it changes: a bit at its place marks it as listed. The
+ * list has a limit; beyond that it is dropped, and the changes are unknown until changes_begin() is
+ * called again.
+ */
 #ifndef CORE_TRAIN_VARIABLES_CHANGES_H
 #define CORE_TRAIN_VARIABLES_CHANGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zeroed: nothing is noted */
+/* Zeroed: changes are not recorded */
 struct changes {
     bool is_on;
     bool is_lost;   /* more than `most` rows have changed, or there is no memory */
@@ -20,10 +21,10 @@ struct changes {
     int64_t count, room;
 };
 
-/* Begins to note changes, with an empty list of at most this many rows. */
+/* Begins to record changes, with an empty list of at most this many rows. */
 void changes_begin(struct changes *, int64_t most);
 void changes_end(struct changes *); /* a zeroed one is fine */
-/* The row at this place has changed, and another one will be at the place. */
+/* The row at this place has changed and leaves it: another row will be there. */
 void changes_leave(struct changes *, int64_t place, int64_t row);
 /* Sorts the list, ascending, each row once. Returns how many. */
 int64_t changes_sort(struct changes *);

@@ -1,8 +1,8 @@
-/* layout.c - from variables to slices to blocks.
+/* layout.c - cuts variables into slices and places these in blocks.
  *
- * Every worker computes the layout from the spec by itself and finds the same one, so that it
- * never travels. The order of the steps matters: pins are checked, variables are cut, slices are
- * placed in creation order, and only then is it known where in a block each one lies.
+ * Every worker computes the same layout from the spec, so it is never sent. The order matters: pins
+ * are checked, variables are cut, slices are placed in creation order, and then their offsets in
+ * blocks follow.
  */
 #include "core/train/variables/layout.h"
 
@@ -66,7 +66,7 @@ static const struct pin *pin_of(const struct placement_spec *spec, const char *n
     return NULL;
 }
 
-/* A pin that matches nothing is most likely misspelt: seen now, not when a ps is full. */
+/* A pin that matches nothing is probably misspelt: reported now, not when a ps is full. */
 static bool matches_any(const struct pin *pin, const struct variable *variables, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -137,7 +137,7 @@ static void cut(struct layout *layout, int variable, struct partition partition,
     }
 }
 
-/* A large table is shared out over all ps, unless a spec says otherwise. */
+/* A large table is cut over all ps, unless the spec says otherwise. */
 static struct partition partition_for(const struct placement_spec *spec,
                                       const struct layout *layout, const struct variable *variable)
 {
@@ -156,7 +156,8 @@ static bool is_by_turns(const struct placement_spec *spec, const struct variable
     return spec->partition_strategy == PARTITION_MOD && variable->table && !variable->table->growth;
 }
 
-/* Tables that the same ids name get their rows in the same order. */
+/* Gives tables that are named by the same ids the same number of parts, so that their rows are in
+ * the same order. */
 static void agree(const struct placement_spec *spec, const struct layout *layout,
                   struct partition *partitions, int last)
 {
@@ -172,8 +173,7 @@ static void agree(const struct placement_spec *spec, const struct layout *layout
     }
 }
 
-/* Counts the parts before anything is cut: the limit is on what a spec may ask for, not on what
- * fits. */
+/* Counts the parts before anything is cut: a limit on what a spec may ask for. */
 static err choose_partitions(const struct placement_spec *spec, const struct layout *layout,
                              struct partition *ret)
 {
@@ -215,7 +215,7 @@ static void count_bytes(struct layout *layout)
         layout->ps_bytes[layout->slices[i].ps] += slice_bytes(&layout->slices[i]);
 }
 
-/* Pinned bytes count from the start, whatever the order, so that greedy can make up for them. */
+/* Pinned bytes count from the start, so that greedy placement makes up for them. */
 static void place_all(const struct placement_spec *spec, struct layout *layout, struct arena *arena)
 {
     struct placer placer =
@@ -240,7 +240,7 @@ static void place_all(const struct placement_spec *spec, struct layout *layout, 
     count_bytes(layout);
 }
 
-/* 1.5 is where one ps begins to set the pace of all: it takes half as long again as its share. */
+/* At 1.5 times its share, one ps determines the time of a step. */
 int layout_overloaded(const struct layout *layout, double *ret_times_share)
 {
     int64_t total = 0;
@@ -274,8 +274,8 @@ static int find_to_cut(const struct placement_spec *spec, const struct layout *l
     return found;
 }
 
-/* Cuts one variable after the other, and no more than needed: each worker has to put a cut variable
- * together in each step. */
+/* Cuts one variable after the other, no more than needed: each worker has to reassemble cut
+ * variables in each step. */
 static void balance(const struct placement_spec *spec, struct layout *layout,
                     struct partition *partitions, struct arena *arena)
 {
@@ -296,7 +296,7 @@ static void balance(const struct placement_spec *spec, struct layout *layout,
     }
 }
 
-/* Moves the slices of tables behind the others. */
+/* Moves slices of tables behind those of dense variables. */
 static void part_tables(struct layout *layout, struct arena *arena)
 {
     const int count = layout->all_count = layout->slice_count;
@@ -322,10 +322,10 @@ static void lay_out(struct layout *layout, bool are_frozen)
     }
 }
 
-/* Backward finishes the variable that was created last first, so slices lie in this order, and a
- * finished stretch of a block can leave while the rest is still being computed. A ps that holds
- * something always has a gradient to push: where it holds only frozen variables or tables, a gap of
- * floats that belong to no variable. */
+/* Backward completes the variable that was created last first, so slices are in this order, and a
+ * complete range of a block can be sent while the rest is computed. Each ps with a slice has a
+ * gradient to receive: if it holds only frozen variables or tables, its block begins with unused
+ * floats. */
 static void lay_out_blocks(struct layout *layout)
 {
     lay_out(layout, false);
@@ -408,8 +408,8 @@ int layout_first_slice(const struct layout *layout, int variable)
     return low;
 }
 
-/* A slice as it lies in the whole variable [before, rows, after]: `before` runs of
- * length * after floats, one every rows * after floats. In its block the runs are one stretch. */
+/* A slice within the whole variable [before, rows, after]: `before` runs of length * after floats,
+ * one every rows * after floats. In its block they are contiguous. */
 struct runs {
     int64_t count, floats, stride, start;
 };

@@ -1,7 +1,7 @@
-/* optimizer.c - what all optimizers have in common: the learning rate and clipping.
+/* optimizer.c - common to all optimizers: the learning rate and clipping.
  *
- * A spec says clipping inside of the optimizer, since it is part of the update that a person has in
- * mind; it is done by the worker all the same, which alone sees one gradient as a whole:
+ * Specs have clipping within the optimizer, as it is part of the update; but workers do it, as only
+ * they have a whole gradient:
  *     value        each number into min .. max
  *     norm         each variable: g * c / max(|g|, c)
  *     global_norm  all variables: g * c / max(|all g|, c)
@@ -130,7 +130,7 @@ const struct optimizer *optimizer_of(const struct optimizer_spec *spec)
 
 const struct schedule_spec *optimizer_learning_rate(const struct optimizer_spec *spec)
 {
-    return spec->optimizer.attributes; /* the first member of every optimizer's attributes */
+    return spec->optimizer.attributes; /* attributes of all optimizers begin with it */
 }
 
 struct clip optimizer_clip(const struct optimizer_spec *spec)
@@ -151,9 +151,8 @@ err optimizer_check(const struct optimizer_spec *spec, const char *path)
                 clip.high);
 }
 
-/* The factor that shortens a gradient of this norm to the limit; exactly 1 where it is short
- * enough. A norm that is not finite turns everything into NaN, so that the step is seen to have
- * failed. */
+/* The factor that reduces a gradient of this norm to the limit; 1 if it is within the limit, NaN
+ * for a norm that is not finite, so that the failure of the step is noticed. */
 static float shrink(double norm, double limit)
 {
     if (!isfinite(norm)) return NAN;
@@ -177,7 +176,7 @@ float optimizer_initial(const struct optimizer *optimizer, const void *attribute
 
 enum { SUMS_AT_ONCE = 256 };
 
-/* Sums the squares of the first gradients, at most SUMS_AT_ONCE. Returns of how many. */
+/* Sums the squares of the first SUMS_AT_ONCE gradients at most. Returns how many were summed. */
 static int sum_squares(struct device *device, float *const gradients[], const int64_t sizes[],
                        int count, double *ret_squares)
 {
@@ -200,7 +199,7 @@ double gradients_norm(struct device *device, float *const gradients[], const int
     return sqrt(total);
 }
 
-/* Two passes: nothing is scaled before the norm of everything is known. */
+/* Two passes: the global norm is needed before scaling. */
 static void clip_all_together(double limit, struct device *device, float *const gradients[],
                               const int64_t sizes[], int count, double *ret_norm)
 {

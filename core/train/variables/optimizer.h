@@ -1,9 +1,9 @@
-/* optimizer.h - how gradients change variables. One constant per file in optimizers/, beside the
+/* optimizer.h - how gradients change variables. One constant per file in optimizers/, with the
  * formula (kernels/rule.h).
  *
- * The same constant serves a ps and the single process. State beside the values: slots (one float
- * per value, same layout) and powers (one float for all variables: Adam's beta powers, which
- * advance once per applied update).
+ * A ps and a single process use the same constants. State in addition to the values: slots (one
+ * float per value, same layout) and powers (one float for all variables: Adam's beta powers, which
+ * advance with each update applied).
  */
 #ifndef CORE_TRAIN_VARIABLES_OPTIMIZER_H
 #define CORE_TRAIN_VARIABLES_OPTIMIZER_H
@@ -25,15 +25,15 @@ struct power {
         const void *attributes); /* initial value, and what it is multiplied by after each update */
 };
 
-/* What an update depends on beside values and gradients. */
+/* What an update depends on in addition to values and gradients. */
 struct juncture {
     float rate;          /* the schedule's rate */
     const float *powers; /* before the update */
     int64_t step;        /* global, before the update */
 };
 
-/* Every optimizer's attributes begin with a struct schedule_spec learning_rate; its field.
- * without: its fallback, NULL where there is no usual rate. */
+/* The field of the struct schedule_spec learning_rate with which every optimizer's attributes
+ * begin. without: its default, NULL if there is no usual rate. */
 #define LEARNING_RATE(attributes, member, without)                                                 \
     {                                                                                              \
         .name = "learning_rate", .type = FIELD_VARIANT, .offset = offsetof(attributes, member),    \
@@ -48,10 +48,10 @@ struct optimizer {
     struct slot slot[SLOTS_MAX]; /* the slots of the rule's form, in the order of their names in a
                                     checkpoint */
     struct power power[POWERS_MAX];
-    bool sweeps; /* of a table, rows without a gradient change too, as with a gradient of zero */
+    bool sweeps; /* in tables, rows without a gradient change too, as with a gradient of zero */
     const char
-        *refuses_decay; /* why values do not decay beside it ("... which %s"); NULL: they may */
-    int (*form)(const void *attributes); /* of the rule; NULL: always 0 */
+        *refuses_decay; /* why weight decay cannot be used with it ("... which %s"); NULL: it can */
+    int (*form)(const void *attributes); /* form of the rule; NULL: always 0 */
     /* Computes the rule's constants for this update: at most CONSTANTS_BYTES_MAX. */
     void (*derive)(const void *attributes, const struct juncture *, void *ret);
 };
@@ -60,11 +60,11 @@ int optimizer_form(const struct optimizer *, const void *attributes);  /* form o
 int optimizer_slots(const struct optimizer *, const void *attributes); /* in use */
 float optimizer_initial(const struct optimizer *, const void *attributes, int slot);
 
-/* Clipping happens on the worker, on the gradient of its batch, before it is pushed (as with
- * TensorFlow's compute_gradients / apply_gradients, where it is per worker too). The worker has the
- * whole gradient, of all ps, so the global norm is over all variables, whatever their placement; it
- * is summed per variable in creation order, in double. Formulas: tf.clip_by_*. With clipping
- * no piece leaves before backward is done. */
+/* Clipping is done by the worker on the gradient of its batch, before it is pushed (as with
+ * TensorFlow's compute_gradients / apply_gradients, also per worker). The worker has the whole
+ * gradient, of all ps, so the global norm is over all variables, whatever their placement; it is
+ * summed per variable in creation order, in double. Formulas: tf.clip_by_*. With clipping no part
+ * is sent before backward is done. */
 enum clip_type { CLIP_NONE, CLIP_VALUE, CLIP_NORM, CLIP_GLOBAL_NORM };
 struct clip {
     enum clip_type type; /* NORM: each variable by its own norm */
@@ -84,11 +84,11 @@ const struct optimizer *optimizer_of(const struct optimizer_spec *);
 
 const struct schedule_spec *optimizer_learning_rate(const struct optimizer_spec *);
 struct clip optimizer_clip(const struct optimizer_spec *);
-/* ERR_INPUT where members of the schedule or of the clipping do not fit together; path: where the
- * optimizer stands in the spec. */
+/* ERR_INPUT: members of the schedule or of the clipping do not fit together; path: of the optimizer
+ * in the spec, for the message. */
 err optimizer_check(const struct optimizer_spec *, const char *path);
-/* Clips gradients of `count` tensors in place; ret_norm: the global norm before (computed for
- * GLOBAL_NORM only, else 0). */
+/* Clips gradients of `count` tensors in place. ret_norm: the global norm before clipping, computed
+ * for GLOBAL_NORM only, else 0. */
 void clip_gradients(const struct clip *, struct device *, float *const gradients[],
                     const int64_t sizes[], int count, double *ret_norm);
 

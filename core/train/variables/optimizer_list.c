@@ -84,7 +84,7 @@ int optimizers_find(const struct optimizers *list, const char *variable, float m
     return OPTIMIZER_NONE;
 }
 
-/* Where its learning rate stands in the spec */
+/* Where the optimizer's learning rate is in the spec */
 static const char *rate_text(const struct optimizers *list, int index,
                              char text[OPTIMIZER_TEXT_MAX])
 {
@@ -113,7 +113,7 @@ err optimizers_count_epochs(const struct optimizers *list, double steps_per_epoc
                     "%s: counts epochs, and nobody knows how many rows data.train will have: "
                     "give steps",
                     counting);
-    for (int i = 0; i < list->count; i++) /* of their attributes the first */
+    for (int i = 0; i < list->count; i++) /* the first member of their attributes */
         TRY(schedule_count_epochs(list->at[i].optimizer.attributes, rate_text(list, i, text),
                                   steps_per_epoch));
     return OK;
@@ -134,8 +134,8 @@ static err fail_unmatched(const char *variable)
                 variable);
 }
 
-/* A pattern that is about nothing is most likely misspelt, or stands behind one that takes all; "*"
- * is for whatever there may be. */
+/* A pattern that gets no variable is probably misspelt, or follows one that matches all; "*" is
+ * allowed to get none. */
 static err check_pattern(const struct optimizers *list, int index, const struct variable *variables,
                          int count, struct arena *arena)
 {
@@ -159,7 +159,8 @@ static err check_pattern(const struct optimizers *list, int index, const struct 
                 near.text);
 }
 
-/* Some optimizers change all rows in every step, and rows of a table that grows are not counted. */
+/* Optimizers that sweep change all rows in every step, which is not possible for a table that
+ * grows. */
 static err check_growing(const struct optimizers *list, const struct variable *variable)
 {
     if (!variable->table || !variable->table->growth) return OK;
@@ -171,7 +172,7 @@ static err check_growing(const struct optimizers *list, const struct variable *v
                 by->object.name, variable->name);
 }
 
-/* A pattern without a variable is most likely misspelt. */
+/* A pattern that matches no variable is probably misspelt. */
 static err check_named(const char *what, const struct strings *patterns,
                        const struct variable *variables, int count, struct arena *arena)
 {
@@ -198,7 +199,7 @@ static err check_frozen(const struct optimizers *list, const struct variable *va
     return fail(ERR_INPUT, "train.freeze: there is no variable left to train");
 }
 
-/* Weight decay has no effect on values that an optimizer computes anew from the sums of their
+/* Weight decay has no effect on values that an optimizer recomputes from sums of their
  * gradients. */
 static err check_decay(const struct optimizers *list, const struct variable *variables, int count,
                        struct arena *arena)
@@ -265,7 +266,7 @@ static bool is_alike(const struct section *section, const struct start *start)
            section->decay == start->decay;
 }
 
-/* Neighbouring slices of one optimizer with the same decay, or moved alike, form one section; a gap
+/* Adjacent slices with the same optimizer and decay, or the same `moving`, form one section; a gap
  * between two slices belongs to the section of the first. Frozen variables do not decay. */
 int sections_make(const struct optimizers *list, const struct slice *slices,
                   const int *optimizer_of, int count, int64_t floats, struct arena *arena,

@@ -1,13 +1,13 @@
 /* place.c - TensorFlow's placement strategies and partitioners.
  *
- * Both agree with TensorFlow to the last variable, so that a job that is moved from there finds
- * every variable, and every part in its checkpoints, where it was.
+ * Both match TensorFlow exactly, so that a job moved from there finds every variable, and every
+ * part in its checkpoints, in the same place.
  */
 #include "core/train/variables/place.h"
 
 enum { AXIS_MAX = RANK_MAX - 1, BALANCED_PART_BYTES = 262144 };
 
-/* All attributes begin with the axis, so that whether a variable has it is asked in one place. */
+/* Attributes of all partitioners begin with the axis. */
 struct fixed_size {
     int64_t axis;
     int64_t num_shards;
@@ -53,8 +53,8 @@ static const struct field min_max_variable_fields[] = {
     {0},
 };
 
-/* The descriptor of a kind of partitioner. parts is asked only where the shape has the axis; NULL:
- * no shape is cut for itself. */
+/* The descriptor of a kind of partitioner. parts() is called only if the shape has the axis; NULL:
+ * depends on more than the shape. */
 struct partitioner {
     struct object object;
     bool balances;
@@ -88,7 +88,7 @@ static int64_t fixed_size_parts(const void *attributes, const struct shape *shap
     return smaller(a->num_shards, shape->dim[a->axis]);
 }
 
-/* As many whole rows in a part as stay within the bytes, at least one; then as few parts. */
+/* As many whole rows in a part as fit the bytes, at least one; then as few parts as possible. */
 static int64_t variable_axis_size_parts(const void *attributes, const struct shape *shape)
 {
     const struct variable_axis_size *a = attributes;
@@ -99,7 +99,7 @@ static int64_t variable_axis_size_parts(const void *attributes, const struct sha
     return a->max_shards > 0 ? smaller(parts, a->max_shards) : parts;
 }
 
-/* No part is smaller than min_slice_size but the only one. */
+/* No part is smaller than min_slice_size, unless there is only one. */
 static int64_t min_max_variable_parts(const void *attributes, const struct shape *shape)
 {
     const struct min_max_variable *a = attributes;
@@ -122,7 +122,7 @@ bool partitioner_balances(const struct variant *variant)
     return variant->kind && ((const struct partitioner *)variant->kind->descriptor)->balances;
 }
 
-/* As min_max_variable does, along the first axis: so each part is one stretch of the variable. */
+/* As min_max_variable, along the first axis, so that each part is contiguous in the variable. */
 struct partition partition_over(int ps_count, const struct shape *shape)
 {
     const struct min_max_variable all = {.max_partitions = ps_count,
@@ -145,7 +145,7 @@ struct placer placer_make(enum placement_strategy strategy, int ps_count, struct
     };
 }
 
-/* The lowest index among equals, as numpy's argmin has it. */
+/* Of equal ones, the one with the lowest index, as numpy's argmin. */
 static int lightest(const struct placer *placer)
 {
     int best = 0;

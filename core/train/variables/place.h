@@ -1,5 +1,5 @@
-/* place.h - the rules of a layout: in how many parts a variable is cut, and which ps the next
- * part goes to. layout.c applies them to all variables; tests try them alone. */
+/* place.h - the rules of a layout: how many parts a variable is cut into, and which ps gets the
+ * next part. layout.c applies them to all variables; tests check them alone. */
 #ifndef CORE_TRAIN_VARIABLES_PLACE_H
 #define CORE_TRAIN_VARIABLES_PLACE_H
 
@@ -10,11 +10,12 @@ struct partition {
     int64_t parts; /* 1: not partitioned */
 };
 
-/* TensorFlow's partitioners. A variable that has no such axis stays whole, so that kernels can be
- * cut along their columns without their biases being an error. */
+/* TensorFlow's partitioners. A variable without the partitioner's axis stays whole, so that kernels
+ * can be cut along columns without their biases being an error. */
 struct partition partition_of(const struct variant *partitioner, const struct shape *);
 
-/* Variables are cut where a ps would hold too much ("balanced"), and into what then. */
+/* Whether the partitioner is "balanced" (variables are cut if a ps would hold too much); and how
+ * such a variable is cut. */
 bool partitioner_balances(const struct variant *partitioner);
 struct partition partition_over(int ps_count, const struct shape *);
 
@@ -25,11 +26,11 @@ struct placer {
     enum placement_strategy strategy;
     int ps_count;
     int next;       /* round robin */
-    int64_t *bytes; /* greedy: [ps_count], what each ps has so far */
+    int64_t *bytes; /* greedy: [ps_count], bytes placed on each ps so far */
 };
 
 struct placer placer_make(enum placement_strategy, int ps_count, struct arena *);
 int placer_take(struct placer *, int64_t bytes);         /* the ps of the next variable */
-void placer_pin(struct placer *, int ps, int64_t bytes); /* placed by hand: counts as load only */
+void placer_pin(struct placer *, int ps, int64_t bytes); /* pinned: only adds its bytes */
 
 #endif

@@ -24,7 +24,7 @@ static int widest(int a, const char *text)
     return a > length ? a : length;
 }
 
-/* "[?, 16]" where it grows, as TensorFlow has what is not known */
+/* "[?, 16]" for a table that grows, as TensorFlow prints unknown dimensions */
 static const char *shape_of(const struct variable *variable, char text[SHAPE_TEXT_MAX])
 {
     if (!variable->table || !variable->table->growth) return shape_text(&variable->shape, text);
@@ -32,7 +32,8 @@ static const char *shape_of(const struct variable *variable, char text[SHAPE_TEX
     return text;
 }
 
-/* "2", or of a partitioned variable the ps of its parts: "0 1 2 (3 parts)". slice: the first. */
+/* "2", or for a partitioned variable the ps of its parts: "0 1 2 (3 parts)". slice: its first
+ * one. */
 static void ps_text(const struct slice *slice, char text[PS_TEXT_MAX])
 {
     int length = snprintf(text, PS_TEXT_MAX, "%d", slice->ps);

@@ -75,7 +75,7 @@ static size_t gradients_end(const struct row_area *area, const struct area_count
     return gradients_at(area, counts) + (size_t)counts->pushed_floats * sizeof(float);
 }
 
-/* The end of what always travels */
+/* Bytes of the front that are always sent */
 static size_t times_end(const struct row_area *area, const struct area_counts *counts)
 {
     const size_t end = gradients_end(area, counts);

@@ -1,19 +1,19 @@
-/* row_area.h - what a worker and a ps tell each other of tables, in memory that is common to both.
+/* row_area.h - the memory that a worker and a ps share for rows of tables.
  *
- * Its front is the worker's:
+ * Its front is written by the worker:
  *
  *     int64 pushed[slices], wanted[slices]    how many rows of each slice
- *     int64 ids of those wanted; slice by slice, ascending, each once
+ *     int64 ids of the rows wanted; slice by slice, ascending, each once
  *     float gradients of the rows pushed, from a multiple of AREA_ALIGN bytes on
- *     int64 how often each of them occurred, of the slices that count it, behind these
- *     int64 ids of the rows pushed, likewise, from such a multiple on; they do not travel if the
- *           ps has them (with_ids false), since it has sent those very rows
+ *     int64 how often each of these occurred, for slices that count it, from such a multiple on
+ *     int64 ids of the rows pushed, also from such a multiple on; not sent if the ps knows them
+ *           (with_ids false), as it has sent those very rows
  *
- * Its back is the ps':
+ * Its back is written by the ps:
  *
  *     float the rows wanted, in the same order
  *
- * Ids are rows of the whole table. Only what is used travels.
+ * Ids are rows of the whole table. Only the parts in use are sent.
  */
 #ifndef CORE_TRAIN_VARIABLES_ROW_AREA_H
 #define CORE_TRAIN_VARIABLES_ROW_AREA_H
@@ -30,20 +30,20 @@ static const size_t AREA_BYTES_MAX = (size_t)1 << 40;
 struct area_slice {
     int64_t start, length; /* rows of the table that lie on this ps */
     int64_t width, most;   /* floats of a row; rows that a batch names at most */
-    bool counts;           /* how often each occurs in a batch */
+    bool counts;           /* whether it needs how often each row occurs in a batch */
 };
 
 /* The area that a worker shares with one ps */
 struct row_area {
     int count;
     struct area_slice *slices;
-    int64_t rows, floats; /* rows that a batch names at most, and their floats */
+    int64_t rows, floats; /* the most rows that a batch names, and their floats */
     int64_t counted;      /* how many of these rows lie in slices that count */
-    size_t front, bytes;  /* largest sizes; the back begins at `front`; 0: there are no tables */
+    size_t front, bytes; /* in bytes, at most; the back begins at `front`; 0: there are no tables */
 };
 
-/* The slices' memory is the arena's; row_area_add `count` times at most. ERR_INPUT: rows of one
- * batch would take more than AREA_BYTES_MAX. */
+/* Allocates the slices in the arena; row_area_add may be called `count` times. ERR_INPUT: rows of
+ * one batch would take more than AREA_BYTES_MAX. */
 void row_area_open(int count, struct arena *, struct row_area *ret);
 err row_area_add(struct row_area *, const struct area_slice *);
 
@@ -54,17 +54,17 @@ struct area_counts {
     int64_t pushed_counted; /* pushed rows of slices that count */
 };
 void area_counts_open(const struct row_area *, struct arena *, struct area_counts *ret);
-/* After pushed and wanted have been set. */
+/* Computes the sums, after pushed and wanted have been set. */
 void area_counts_sum(const struct row_area *, struct area_counts *);
 void area_counts_clear(const struct row_area *, struct area_counts *); /* sets all counts to 0 */
 
-/* Memory elsewhere that takes the place of a part of the area */
+/* Memory elsewhere that replaces a part of the area */
 struct area_patch {
     size_t offset, bytes;
     void *at;
 };
 
-/* The places of things in the area. */
+/* Where these arrays are in the area that begins at `base`. */
 int64_t *area_pushed_ids(const struct row_area *, const struct area_counts *, void *base);
 int64_t *area_wanted_ids(const struct row_area *, const struct area_counts *, void *base);
 float *area_gradients(const struct row_area *, const struct area_counts *, void *base);

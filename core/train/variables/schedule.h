@@ -1,24 +1,24 @@
 /* schedule.h - the learning rate of a step. One constant per file in schedules/. Formulas:
- * TensorFlow 1.x learning_rate_decay, where a file does not say otherwise.
+ * TensorFlow 1.x learning_rate_decay, unless a file says otherwise.
  *
- * The rate of a step is computed from the global step before that step's increment (0 for the
- * first). Warm-up: for step < warmup_steps the rate is rate(0) * step / warmup_steps; from then on
- * it is the schedule's own, counted from step 0.
+ * The rate of a step is computed from the global step before its increment (0 for the first).
+ * Warm-up: for step < warmup_steps the rate is rate(0) * step / warmup_steps; after that it is the
+ * schedule's own, counted from step 0.
  */
 #ifndef CORE_TRAIN_VARIABLES_SCHEDULE_H
 #define CORE_TRAIN_VARIABLES_SCHEDULE_H
 
 #include "core/base/fields/fields.h"
 
-/* The most that a spec may say as a number of steps: 60 years of one step per second. */
+/* The largest number of steps in a spec: 60 years at one step per second. */
 enum { STEPS_MAX = 2000000000 };
-/* A bound that no real rate reaches, so that a rate in wrong units is noticed. */
+/* Larger than any real rate, so that wrong units are noticed. */
 enum { RATE_MAX = 1000000 };
 #define EPOCHS_MIN 1e-6
 #define EPOCHS_MAX 1e9
 
-/* A length of a schedule: an int64_t of steps, or a double of epochs of the training data, of which
- * one is given (the other is 0). Its two fields. */
+/* A length in a schedule's attributes: an int64_t of steps, or a double of epochs of the training
+ * data, of which one is given (the other is 0). */
 struct duration {
     const char *steps_name, *epochs_name; /* NULL: there is none */
     size_t steps, epochs;                 /* offsets */
@@ -47,11 +47,12 @@ struct duration {
 struct schedule {
     struct object object; /* "constant", "exponential_decay", ... */
     double (*rate)(const void *attributes, int64_t step);
-    struct duration duration; /* a length that may be given in epochs */
-    /* For a kind with other than one duration; NULL: there is none such. steps_per_epoch 0: only
-     * check. Returns whether it counts epochs. */
+    struct duration duration; /* its length that may be given in epochs, if any */
+    /* For schedules with another number of such lengths; NULL: none. steps_per_epoch 0: only check.
+     * Returns whether any is in epochs. */
     bool (*count_epochs)(void *attributes, double steps_per_epoch);
-    /* Do the members fit together? ERR_INPUT, with path before a member's name. May be NULL. */
+    /* Checks that members fit together. ERR_INPUT, with `path` before a member's name. May be
+     * NULL. */
     err (*check)(const void *attributes, const char *path);
 };
 extern const struct kinds
@@ -64,17 +65,17 @@ struct schedule_spec {
 };
 extern const struct object schedule_spec_object; /* the common part: warmup_steps */
 
-/* ERR_INPUT where members of the schedule do not fit together; path: "optimizer.learning_rate". */
+/* ERR_INPUT: members of the schedule do not fit together; path: "optimizer.learning_rate". */
 err schedule_check(const struct schedule_spec *, const char *path);
 
-/* Whether it counts something in epochs: then it has no rate before schedule_count_epochs. */
+/* Whether a length is in epochs: then schedule_count_epochs must come before schedule_rate. */
 bool schedule_has_epochs(const struct schedule_spec *);
 /* Converts each length in epochs to steps: the nearest number, at least 1. All tasks compute the
  * same, and again when the number of workers changes. ERR_INPUT: more than STEPS_MAX. */
 err schedule_count_epochs(struct schedule_spec *, const char *path, double steps_per_epoch);
 
 double schedule_rate(const struct schedule_spec *, int64_t step);
-/* Its member learning_rate. false: it has none. */
+/* Its attribute learning_rate. false: it has none. */
 bool schedule_base(const struct schedule_spec *, double *ret);
 
 #endif

@@ -14,7 +14,7 @@
 enum {
     TILE_FLOATS = 8192,
     SEPARATE_TILE_FLOATS = 1 << 22,
-    THREAD_FLOATS = 1 << 17, /* less is not worth a second thread */
+    THREAD_FLOATS = 1 << 17, /* fewer are not worth a second thread */
 };
 
 /* The sum to apply: scale * (at[0] + at[1] + ...), each a whole block. */
@@ -24,7 +24,7 @@ struct gradients {
     float scale;
 };
 
-/* A ps with fewer variables than tasks may hold nothing; its pointers are valid all the same. */
+/* A ps may hold nothing; its pointers are valid all the same. */
 static size_t bytes_of(int64_t floats)
 {
     return (size_t)(floats > 0 ? floats : LAYOUT_ALIGN) * sizeof(float);
@@ -130,7 +130,7 @@ void store_close(struct store *store)
     *store = (struct store){0};
 }
 
-/* The updater of a section; NULL: no optimizer has it, and it has no slots. */
+/* The updater of a section; NULL: none, and no slots. */
 static const struct updater *updater_at(const struct store *store, const struct section *section)
 {
     return section->optimizer == OPTIMIZER_NONE ? NULL : &store->updaters[section->optimizer];
@@ -142,7 +142,7 @@ static int slots_of(const struct store *store, const struct updater *by)
     return by ? by->slot_count + (store->average.decay > 0) : 0;
 }
 
-/* NULL: it keeps none */
+/* NULL: there is no average */
 static float *average_of(const struct store *store, const struct updater *by)
 {
     return by && store->average.decay > 0 ? store->slots[by->slot_count] : NULL;
@@ -186,8 +186,8 @@ void store_begin_averages(struct store *store)
     }
 }
 
-/* The array that has the averages from this float on (values where there are none), and where that
- * ends. */
+/* The array with the averages from this float on (values if there are none), and the range for
+ * which that holds. */
 static const float *averages_from(const struct store *store, int64_t begin, struct range *ret)
 {
     const struct section *section = section_at(store, section_of(store, begin));
@@ -199,7 +199,7 @@ static const float *averages_from(const struct store *store, int64_t begin, stru
 void store_show_averages(const struct store *store, float *ret)
 {
     struct device *d = store->device;
-    for (struct range at = {0, 0}; at.end < store->floats;) { /* ends: no section is empty */
+    for (struct range at = {0, 0}; at.end < store->floats;) { /* no section is empty */
         const float *array = averages_from(store, at.end, &at);
         d->kernels->copy(d, ret + at.begin, array + at.begin, range_count(at));
     }
@@ -209,13 +209,13 @@ void store_show_averages(const struct store *store, float *ret)
 struct application {
     const struct store *store;
     struct gradients sum;
-    void *snapshot;              /* or NULL */
-    bool keeps;                  /* what it overwrites, so that it can be taken back */
-    bool was_looked_at;          /* all of the sum is known to be finite */
-    int64_t begin, end;          /* floats */
-    atomic_bool *is_spoiled;     /* some tile's sum is not finite */
+    void *snapshot;          /* may be NULL */
+    bool keeps;              /* keep overwritten values, so that store_take_back can restore them */
+    bool was_looked_at;      /* the whole sum is known to be finite */
+    int64_t begin, end;      /* floats */
+    atomic_bool *is_spoiled; /* the sum of some tile is not finite */
     float rates[OPTIMIZERS_MAX]; /* the rate of each updater */
-    float average_share;         /* by which averages move towards values */
+    float average_share;         /* share by which averages move towards values */
     /* of each updater's rule */
     _Alignas(max_align_t) unsigned char constants[OPTIMIZERS_MAX][CONSTANTS_BYTES_MAX];
 };
@@ -232,8 +232,7 @@ static void keep(const struct store *store, const struct updater *by, int64_t be
                                      store_array(store, i) + begin, n);
 }
 
-/* Sums as the kernels do for arrays of one kind: `first` has floats, the others numbers of another
- * type. */
+/* Sums as kernels do, but `first` has floats and the others numbers of another type. */
 static void sum_behind(const struct store *store, const float *first, const void *const sources[],
                        int count, float *ret, int64_t n)
 {
@@ -248,7 +247,7 @@ static void sum_behind(const struct store *store, const float *first, const void
     }
 }
 
-/* scale * (what was folded + sources[0] + ...) of one tile */
+/* scale * (folded gradients + sources[0] + ...) of one tile */
 static void sum_tile(const struct store *store, const struct gradients *sum, int64_t begin,
                      int64_t n, float *ret)
 {
@@ -272,7 +271,7 @@ static void sum_tile(const struct store *store, const struct gradients *sum, int
     }
 }
 
-/* The gradient of floats begin .. begin + n - 1, in memory that nobody else writes: so what was
+/* The gradient of floats begin .. begin + n - 1, in memory that no worker can write: so what was
  * checked is what is applied, even if a worker writes to its window meanwhile. */
 static const float *tile_gradient(const struct application *a, int64_t begin, int64_t n,
                                   float *scratch)
@@ -280,12 +279,12 @@ static const float *tile_gradient(const struct application *a, int64_t begin, in
     struct device *d = a->store->device;
     const struct gradients *sum = &a->sum;
     const bool is_one = sum->count == 1 && sum->scale == 1.0f && a->store->number == NUMBER_FLOAT32;
-    if (is_one && d->is_separate) return (const float *)sum->at[0] + begin; /* no window is there */
+    if (is_one && d->is_separate) return (const float *)sum->at[0] + begin; /* not a window */
     sum_tile(a->store, sum, begin, n, scratch);
     return scratch;
 }
 
-/* scratch: room for as many floats; its content is lost. */
+/* scratch: memory for n floats, overwritten. */
 static void show(const struct store *store, void *snapshot, int64_t begin, int64_t n,
                  float *scratch)
 {
@@ -307,7 +306,7 @@ static void move_some(struct device *d, float *at, float share, const float *tow
     d->kernels->axpy(d, at, share, towards, n);
 }
 
-/* Updates floats of one section by their gradients; NULL: they stay as they are. */
+/* Updates floats of one section by their gradients; NULL: no update. */
 static void update_some(const struct application *a, const struct section *section, int64_t begin,
                         int64_t n, const float *gradient)
 {
@@ -332,8 +331,8 @@ static void update_some(const struct application *a, const struct section *secti
         move_some(store->device, average + begin, a->average_share, store->values + begin, n);
 }
 
-/* The floats at the front that have gradients; a window may hold anything for the frozen ones after
- * them. */
+/* How many floats at the front have gradients; a window may hold anything for the frozen ones
+ * behind them. */
 static int64_t moved_floats(const struct store *store)
 {
     return sections_moved(store->sections, store->section_count, store->floats);
@@ -345,8 +344,8 @@ static int64_t count_moved(const struct store *store, int64_t begin, int64_t n)
     return left < 0 ? 0 : left < n ? left : n;
 }
 
-/* A sum is checked while it is in the first cache. If a gradient is not finite, neither is the sum,
- * so checking the sum is enough. */
+/* The sum is checked while it is in the first cache. If a gradient is not finite, neither is the
+ * sum. */
 static void apply_tile(const struct application *a, int64_t begin, int64_t n, float *scratch)
 {
     const struct store *store = a->store;
@@ -383,16 +382,16 @@ static bool is_no_larger(const struct application *a)
     return sum->count == 1 && sum->scale <= 1 && a->store->number == NUMBER_FLOAT32;
 }
 
-/* On a device whose kernels run beside the host: queues the tiles in order. Each check has to be
- * waited for, so there is at most one, before anything advances if possible, or none, where
- * somebody else has checked. */
+/* For a device whose kernels run asynchronously: queues the tiles in order. Each check has to be
+ * waited for, so there is at most one, before anything changes if possible, or none if the
+ * gradients were checked elsewhere. */
 static void apply_queued(struct application *a)
 {
     const struct store *store = a->store;
     struct device *d = store->device;
     const int64_t tile = tile_floats(d, store->floats), last = store->floats;
     const struct finite_floats known = d->finite;
-    d->finite = (struct finite_floats){0}; /* valid once: the next gradients replace these */
+    d->finite = (struct finite_floats){0}; /* valid only once: the next gradients replace these */
     if (is_no_larger(a)) {
         a->was_looked_at = (known.at == a->sum.at[0] && known.count >= moved_floats(store)) ||
                            d->kernels->all_finite(d, a->sum.at[0], moved_floats(store));
@@ -403,7 +402,7 @@ static void apply_queued(struct application *a)
         apply_tile(a, at, last - at < tile ? last - at : tile, store->scratch);
 }
 
-/* In float, as TensorFlow multiplies them: a checkpoint holds the very same bits. */
+/* In float, as in TensorFlow, so that checkpoints have the same bits. */
 static void advance_powers(struct store *store)
 {
     for (int i = 0; i < store->updater_count; i++) {
@@ -475,7 +474,7 @@ struct folding {
     atomic_bool *is_spoiled;
 };
 
-/* In one thread, as apply_part. A window that its worker writes to is read once. */
+/* In one thread, as apply_part. A window is read only once, as its worker may write to it. */
 static void fold_part(const void *arguments, int64_t begin, int64_t end)
 {
     const struct folding *f = arguments;
@@ -517,7 +516,7 @@ static err open_kept(struct store *store)
     return OK;
 }
 
-/* Ranges that touch are joined. */
+/* Adjacent ranges are merged. */
 static void note_advanced(struct store *store, struct range range)
 {
     struct range *const at = store->advanced;
@@ -550,7 +549,7 @@ err store_advance(struct store *store, const void *const gradients[], int count,
     assert(range.begin % LAYOUT_ALIGN == 0 && range.end % LAYOUT_ALIGN == 0);
     assert(!store->device->is_separate);
     TRY(open_kept(store));
-    note_advanced(store, range); /* also the floats that will be taken back */
+    note_advanced(store, range); /* even if these floats will be taken back */
     return apply(store, &application, step, range);
 }
 

@@ -1,10 +1,10 @@
-/* table.c - rows in address space of their own, which gets memory page by page.
+/* table.c - rows in reserved address space, which gets memory page by page.
  *
- * Values and each slot are arrays of their own: a gather reads values alone. Rows lie anywhere in
- * them, so what a row costs is the way to memory: lines are fetched some rows ahead, and page
- * tables are part of that way. Pages are small until a good part of the rows of a region is made,
- * and the region becomes one huge page then: huge ones from the beginning would be zeroed by the
- * thousand in the first steps, for a few rows each.
+ * Values and each slot are separate arrays: a gather reads only values. Rows are anywhere in them,
+ * so their cost is that of access to memory: lines are prefetched some rows ahead, and access to
+ * page tables counts too. Pages are small until a good part of the rows of a region exists; then
+ * the region becomes one huge page: huge ones from the beginning would be zeroed by the thousand in
+ * the first steps, for a few rows each.
  */
 #include "core/train/variables/table.h"
 
@@ -24,9 +24,9 @@
 enum {
     REGION_BYTES = 2 << 20, /* a huge page */
     REGIONS_ADVISED = 64,
-    REGION_PART = 4, /* one in this many of its rows is made when the region becomes a huge page */
-    REGION_HUGE = 1 << 30, /* added to the region's count of rows then */
-    ROWS_AHEAD = 32,       /* of values */
+    REGION_PART = 4,       /* a region becomes a huge page when 1 / REGION_PART of its rows exist */
+    REGION_HUGE = 1 << 30, /* added to the region's count of rows after that */
+    ROWS_AHEAD = 32,       /* how far ahead values are prefetched */
     BITS_AHEAD = 2 * ROWS_AHEAD,
     FETCHED_MAX = 128, /* floats of a row that are prefetched; the processor prefetches the rest of
                           a long row itself */
@@ -34,33 +34,33 @@ enum {
     SECOND_CACHE = 2, /* of a prefetch: has room for more lines under way than the first cache */
     WORD_ROWS = 64,
     SAVED_AT_ONCE = 1 << 14,     /* floats */
-    THREAD_FLOATS = 1 << 15,     /* less is not worth a second thread */
+    THREAD_FLOATS = 1 << 15,     /* fewer are not worth a second thread */
     PENALIZED_AT_ONCE = 1 << 18, /* floats */
     ADVICE_COLLAPSE = 25,        /* MADV_COLLAPSE of Linux 6.1, which older headers lack */
 };
 
 struct table {
     struct table_description is;
-    struct growing *growing; /* the table, if it grows; NULL: all that follows */
+    struct growing *growing; /* the table, if it grows; NULL: it is in what follows */
     struct updater by;
     struct device *device;
     int64_t width;
     int array_count;
     float *arrays[1 + SLOTS_MAX]; /* [length, width]: values, slots */
-    _Atomic uint64_t *bits;       /* [length]: which rows are made */
-    _Atomic uint64_t *full;       /* a bit for each word of `bits`: all of its rows are made */
-    _Atomic int32_t *regions;     /* [regions of the arrays] how many of their rows are made */
+    _Atomic uint64_t *bits;       /* [length] which rows exist */
+    _Atomic uint64_t *full;       /* a bit for each word of `bits`: all of its rows exist */
+    _Atomic int32_t *regions;     /* [regions of the arrays] how many of their rows exist */
     int64_t region_count;
     _Atomic int64_t made;
-    atomic_int ripe;    /* regions that have enough rows to become huge pages */
-    int64_t last_grown; /* region */
-    char *memory;       /* the mapping that all of this lies in */
+    atomic_int ripe;    /* number of regions with enough rows to become huge pages */
+    int64_t last_grown; /* index of a region */
+    char *memory;       /* the mapping that contains all of this */
     size_t bytes;
 
     struct aside aside; /* rows as they were when a save began */
     struct changes changes;
 
-    /* With a penalty on all rows: gradients of some rows, and which rows these are */
+    /* With a penalty on all rows: memory for gradients of some rows, and for their numbers */
     float *penalized;
     int64_t *penalized_rows;
 };
@@ -72,7 +72,7 @@ static size_t region_bytes(size_t bytes)
     return (bytes + REGION_BYTES - 1) / REGION_BYTES * REGION_BYTES;
 }
 
-/* Maps one piece, whose regions begin where huge pages may. */
+/* Makes one mapping, whose regions are aligned for huge pages. */
 static err map(struct table *t)
 {
     const size_t floats = (size_t)t->is.length * (size_t)t->width;
@@ -114,7 +114,7 @@ struct table_description table_describe(const struct slice *slice, const struct 
     };
 }
 
-/* An initializer that refuses a shape refuses it for every element. */
+/* An initializer fails for a shape with any element: tries one. */
 static err check(const struct table_description *is)
 {
     const struct initial one = {.shape = &is->shape, .key = is->key, .count = 1};
@@ -192,7 +192,7 @@ static size_t row_bytes(const struct table *t, int64_t count)
     return (size_t)(count * t->width) * sizeof(float);
 }
 
-/* ---- making rows; `row` counts from the first of the slice ---- */
+/* ---- creating rows; `row` counts from the first of the slice ---- */
 
 static bool has_bit(const _Atomic uint64_t *bits, int64_t i)
 {
@@ -207,8 +207,8 @@ static uint64_t set_bit(_Atomic uint64_t *bits, int64_t i)
     return atomic_fetch_or_explicit(&bits[i / WORD_ROWS], bit, memory_order_relaxed) | bit;
 }
 
-/* Words that are full stay in the caches: for most rows of an old table a look at their own bit
- * would take one more line from memory. */
+/* Looks first whether the whole word is full, which stays in the caches: for most rows of an old
+ * table their own bit would cost a cache miss. */
 static bool is_made(const struct table *t, int64_t row)
 {
     return has_bit(t->full, row / WORD_ROWS) || has_bit(t->bits, row);
@@ -241,7 +241,7 @@ static void initial_array(const struct table *t, int array, int64_t row, int64_t
     for (int64_t i = 0; i < count * t->width; i++) ret[i] = initial;
 }
 
-/* How many made rows of a region are worth a huge page */
+/* How many rows of a region must exist for a huge page */
 static int32_t enough_rows(const struct table *t)
 {
     const size_t rows = REGION_BYTES / REGION_PART / row_bytes(t, 1);
@@ -256,7 +256,7 @@ static void count_made(struct table *t, int64_t row)
     atomic_fetch_add_explicit(&t->made, 1, memory_order_relaxed);
 }
 
-/* except: an array that the caller fills, or -1 */
+/* except: an array that the caller will fill, or -1 */
 static void make_row(struct table *t, int64_t row, int except)
 {
     for (int i = 0; i < t->array_count; i++)
@@ -265,7 +265,7 @@ static void make_row(struct table *t, int64_t row, int except)
     count_made(t, row);
 }
 
-/* Linux takes only this many regions at once, or it would keep too many mappings apart. */
+/* Advises Linux for aligned groups of regions, to limit the number of mappings. */
 static void collapse(struct table *t, int64_t region)
 {
     const int64_t first = region / REGIONS_ADVISED * REGIONS_ADVISED;
@@ -278,8 +278,8 @@ static void collapse(struct table *t, int64_t region)
     }
 }
 
-/* Replaces the small pages of a region by a huge one, at most one region in a call, as it is
- * copied. Where Linux refuses, the region stays as it is. */
+/* Replaces the small pages of a region by a huge one, at most one region per call, as this copies
+ * it. If Linux refuses, the region stays as it is. */
 static void grow_pages(struct table *t)
 {
     if (t->ripe == 0) return;
@@ -299,10 +299,10 @@ static void grow_pages(struct table *t)
 struct table_reading {
     struct table *table;
     const int64_t *rows;
-    float *ret; /* NULL: rows are only made */
+    float *ret; /* NULL: rows are only created */
 };
 
-/* Always inlined: the compiler takes them for functions without effect, and drops calls of them. */
+/* Always inlined: the compiler takes these for functions without effect, and would drop calls. */
 static inline __attribute__((always_inline)) void fetch_bits(const struct table_reading *r,
                                                              int64_t i)
 {
@@ -358,7 +358,7 @@ bool table_has(const struct table *t, const int64_t *rows, int64_t count)
 
 /* ---- while a checkpoint reads ---- */
 
-/* A row that was never made is saved with the values it would have. */
+/* A row that does not exist is saved with its initial values. */
 static void set_row_aside(struct table *t, int64_t row)
 {
     float *record = aside_add(&t->aside, row, t->width * t->array_count);
@@ -392,7 +392,7 @@ static void read_aside(struct table *t, int64_t row, int64_t at, float *const re
     aside_free(&t->aside, record);
 }
 
-/* Row `first` goes to place `at` of ret. */
+/* Row `first` goes to index `at` of ret. */
 static void read_saved(struct table *t, int64_t first, int64_t count, int64_t at,
                        float *const ret[])
 {
@@ -402,7 +402,7 @@ static void read_saved(struct table *t, int64_t first, int64_t count, int64_t at
     aside_has_read(&t->aside, row + count);
 }
 
-/* Reads a part at a time, so that whoever changes rows waits for no more than that. */
+/* Reads a part at a time, so that threads that change rows wait for no more than that. */
 err table_save_read(struct table *t, int64_t first, int64_t count, float *const ret[])
 {
     const int64_t most = SAVED_AT_ONCE / t->width + 1;
@@ -435,7 +435,7 @@ void table_gather(struct table *t, const int64_t *rows, int64_t count, float *re
         growing_gather(t->growing, rows, count, ret);
         return;
     }
-    aside_begin_change(&t->aside); /* rows are made */
+    aside_begin_change(&t->aside); /* writing creates rows */
     t->device->kernels->spread(t->device, count, grain(t), read_rows, &reading);
     grow_pages(t);
     aside_end_change(&t->aside);
@@ -454,15 +454,14 @@ int64_t table_id(const struct table *t, int64_t row)
     return t->growing ? id_of_key(row) : mod_id_of_row(t->is.shape.dim[0], t->is.mod, row);
 }
 
-/* ---- what changes ---- */
+/* ---- changes ---- */
 
 static struct changes *changes_of(struct table *t)
 {
     return t->growing ? growing_changes(t->growing) : &t->changes;
 }
 
-/* Whether an update changes all rows, as with an optimizer that sweeps, or a penalty on all of them
- */
+/* Whether an update changes all rows, because of the optimizer or a penalty */
 static bool changes_all_rows(const struct table *t)
 {
     return t->by.optimizer->sweeps || t->penalized;
@@ -549,8 +548,8 @@ static err check_finite(const struct table *t, const int64_t *rows, int64_t coun
                 (long long)table_id(t, rows[i / t->width]));
 }
 
-/* The gradients of the penalty for these rows, to which pushed gradients of the same rows are
- * added, from *next on */
+/* Computes the penalty's gradients for these rows, and adds the pushed ones, which it takes from
+ * index *next on */
 static void penalize(struct table *t, const struct row_update *came, int64_t first, int64_t count,
                      int64_t *next)
 {
@@ -564,7 +563,7 @@ static void penalize(struct table *t, const struct row_update *came, int64_t fir
                                    (float)penalty->l1, (float)(2 * penalty->l2), count * t->width);
 }
 
-/* With a penalty each row has a gradient. */
+/* With a penalty every row has a gradient. */
 static void update_penalized(struct table *t, const struct row_update *came)
 {
     const int64_t at_once = penalized_at_once(t);
@@ -621,9 +620,9 @@ err table_apply(struct table *t, const int64_t *rows, int64_t count, const float
     return OK;
 }
 
-/* ---- stretches ---- */
+/* ---- runs of rows ---- */
 
-/* Where the run of rows ends that are all made, or all not made, like the first of them */
+/* End of the run of rows that, like the first one, all exist or all do not */
 static int64_t run_end(const struct table *t, int64_t row, int64_t end)
 {
     const bool first = is_made(t, row);

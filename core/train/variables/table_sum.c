@@ -1,11 +1,11 @@
-/* table_sum.c - the sum of what several workers push of a table: see table.h. */
+/* table_sum.c - sums the rows that several workers push: see table.h. */
 #include <assert.h>
 #include <string.h>
 
 #include "core/train/variables/layout.h"
 #include "core/train/variables/table.h"
 
-/* The lowest row that is next in any of the lists; INT64_MAX: all lists are done */
+/* The lowest row among the next ones of all lists; INT64_MAX: all lists are done */
 static int64_t lowest(const struct row_gradients *of, int count, const int64_t *next)
 {
     int64_t row = INT64_MAX;

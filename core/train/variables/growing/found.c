@@ -57,7 +57,7 @@ int64_t *found_begin(struct found *f, const int64_t *keys, int64_t count)
 static bool is_among(const int64_t *keys, int64_t count, int64_t key)
 {
     int64_t below = 0;
-    for (int64_t end = count; below < end;) { /* ends: they come closer */
+    for (int64_t end = count; below < end;) { /* the loop ends: the interval shrinks */
         const int64_t middle = below + (end - below) / 2;
         if (keys[middle] < key)
             below = middle + 1;
@@ -67,8 +67,8 @@ static bool is_among(const int64_t *keys, int64_t count, int64_t key)
     return below < count && keys[below] == key;
 }
 
-/* Judges by a few of the keys whether all are among those of this update: if not, they most likely
- * belong to an update to come. */
+/* Judges by three of its keys whether all are in this update: if not, they most likely belong to a
+ * later update. */
 static bool seems_inside(const struct gather_found *g, const int64_t *keys, int64_t count)
 {
     return g->count > 0 && g->count <= count && is_among(keys, count, g->keys[0]) &&
@@ -76,7 +76,7 @@ static bool seems_inside(const struct gather_found *g, const int64_t *keys, int6
            is_among(keys, count, g->keys[g->count - 1]);
 }
 
-/* Without a branch: which of several gathers has a key is unpredictable. */
+/* Branch-free: which of several gathers has a key is unpredictable. */
 static void take(struct gather_found *g, const int64_t *keys, int64_t count, int64_t *ret_numbers)
 {
     int64_t at = 0;

@@ -1,15 +1,16 @@
-/* found.h - numbers of rows that gathers have found, kept for the updates that name the same keys:
- * a worker pushes gradients of the rows that it got, alone or summed with others, so that the index
- * is asked only once for both.
+/* found.h - caches the row numbers that gathers have found, for the updates that name the same
+ * keys: a worker pushes gradients of the rows that it read, alone or summed with others', so the
+ * index is searched only once for both.
  *
- * A number is right as long as no row is given up; whoever gives up rows must drop all of them. */
+ * Numbers are valid until a row is evicted; then all of them must be dropped.
+ */
 #ifndef CORE_TRAIN_VARIABLES_GROWING_FOUND_H
 #define CORE_TRAIN_VARIABLES_GROWING_FOUND_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { GATHERS_MAX = 16 }; /* gathers that are kept: the last ones that no update has asked for */
+enum { GATHERS_MAX = 16 }; /* gathers that are cached: the latest that no update has used */
 
 /* The keys of one gather and their rows */
 struct gather_found {
@@ -25,10 +26,10 @@ struct found {
 
 void found_close(struct found *); /* a zeroed one is fine */
 void found_forget(struct found *);
-/* Room for the numbers of these keys, all to be written by the caller; NULL: there is no memory. */
+/* Memory for the numbers of these keys, all to be written by the caller; NULL: there is none. */
 int64_t *found_begin(struct found *, const int64_t *keys, int64_t count);
-/* Numbers of the last gather that had exactly these keys; otherwise of all gathers most of whose
- * keys are among these. Below 0: not known, ask the index. What was taken is dropped. Returns
+/* Sets ret_numbers from the last gather of exactly these keys, or else from all gathers whose keys
+ * seem to be among these; below 0: not known, ask the index. What was used is dropped. Returns
  * whether all numbers are known. */
 bool found_take(struct found *, const int64_t *keys, int64_t count, int64_t *ret_numbers);
 

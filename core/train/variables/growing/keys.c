@@ -1,5 +1,5 @@
-/* keys.c - see keys.h. A permutation of all numbers of 63 bits, of which the largest is no id: what
- * would become the largest is permuted once more. */
+/* keys.c - see keys.h. A permutation of all 63-bit numbers; as the largest is no id, an id mapped
+ * to it is permuted once more. */
 #include "core/train/variables/growing/keys.h"
 
 static const uint64_t MASK = UINT64_MAX >> 1;

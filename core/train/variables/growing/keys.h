@@ -1,8 +1,8 @@
-/* keys.h - ids of growing tables, and the keys that their rows are stored by.
+/* keys.h - ids of growing tables, and the keys under which their rows are stored.
  *
- * Ids come as people and hashes make them; keys are the same numbers permuted, so that equal
- * stretches of the range of keys hold about equally many rows. Both are from 0 to KEYS - 1, and
- * each id has one key. */
+ * Ids may have any pattern; keys are the same numbers permuted, so that equal ranges of keys hold
+ * about equally many rows. Both are from 0 to KEYS - 1, and the mapping is one to one.
+ */
 #ifndef CORE_TRAIN_VARIABLES_GROWING_KEYS_H
 #define CORE_TRAIN_VARIABLES_GROWING_KEYS_H
 

@@ -27,11 +27,11 @@ static uint64_t bytes_max;
 
 static struct {
     pthread_mutex_t lock;
-    uint64_t written; /* since the folder was looked at */
+    uint64_t written; /* since the folder's size was checked */
 } keeping = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static atomic_bool has_failed; /* it was told, and nothing more is kept */
+static atomic_bool has_failed; /* logged once; from then on nothing is cached */
 
-/* In front of the bytes of a piece, as this host writes it */
+/* The header of a piece, in the byte order of this host */
 struct piece_head {
     char magic[8];
     uint64_t url, number;
@@ -44,7 +44,7 @@ struct cached_file {
     struct file file; /* first */
     struct file *from;
     uint64_t url, key;      /* hashes of the URL, and of the URL and its state */
-    struct piece_head head; /* of the piece in memory; bytes 0: none */
+    struct piece_head head; /* header of the piece in memory; bytes 0: none */
     uint8_t *memory;        /* [CACHE_PIECE_BYTES] */
 };
 
@@ -70,7 +70,7 @@ struct found_pieces {
     uint64_t bytes;
 };
 
-/* What cannot be noted is left where it is. */
+/* Without memory a piece is not noted, and so not removed. */
 static void note(struct found_pieces *f, const char *name)
 {
     struct stat status;
@@ -103,7 +103,7 @@ static void find_pieces(struct found_pieces *f)
     if (f->count > 0) qsort(f->at, f->count, sizeof *f->at, compare_use);
 }
 
-/* Leaves room for what is written until the next look. */
+/* Removes pieces, so that there is room for what is written until the next check. */
 static void make_room(void)
 {
     const uint64_t most = bytes_max - bytes_max / CACHE_LOOKS;
@@ -162,7 +162,7 @@ static uint32_t piece_bytes(const struct cached_file *f, uint64_t number)
 static struct piece_head head_of(const struct cached_file *f, uint64_t number)
 {
     struct piece_head head;
-    memset(&head, 0, sizeof head); /* it is compared and written as bytes */
+    memset(&head, 0, sizeof head); /* compared and written as bytes, padding too */
     memcpy(head.magic, magic, sizeof magic);
     head.url = f->url;
     head.number = number;
@@ -187,7 +187,7 @@ static bool read_all(int file, void *to, size_t bytes)
     return done == bytes;
 }
 
-/* false: it is not there, or is not what it should be. */
+/* false: the piece is not cached, or does not match. */
 static bool load_kept(struct cached_file *f, uint64_t number)
 {
     char *path = piece_path(f, number);
@@ -198,7 +198,7 @@ static bool load_kept(struct cached_file *f, uint64_t number)
     if (is_it) {
         expected.checksum = crc32c(f->memory, expected.bytes);
         is_it = memcmp(&expected, &found, sizeof found) == 0;
-        (void)futimens(file, NULL); /* it was used */
+        (void)futimens(file, NULL); /* its time of last use */
     }
     if (file >= 0) close(file);
     free(path);
@@ -220,7 +220,7 @@ static void keep(const struct cached_file *f)
     if (path && !atomic_load(&has_failed)) {
         if (file_replace_cached(path, pieces, 2))
             count_written(sizeof f->head + f->head.bytes);
-        else if (errno != ENOENT && errno != ENOMEM) /* else somebody made room, or removed all */
+        else if (errno != ENOENT && errno != ENOMEM) /* else another task removed it */
             give_up_keeping(path);
     }
     free(path);
@@ -228,7 +228,7 @@ static void keep(const struct cached_file *f)
 
 /* ---- a file ---- */
 
-/* Where what is asked for ahead ends: with the pieces that are not kept, and with the caller's. */
+/* The end of the read-ahead: where the next cached piece begins, at `until` at most. */
 static uint64_t end_of_missing(const struct cached_file *f, uint64_t number, uint64_t until)
 {
     const uint64_t all = f->file.state.bytes, wanted = until && until < all ? until : all;

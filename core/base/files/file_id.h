@@ -1,6 +1,5 @@
-/* file_id.h - which file of this host has a name: one file may have several names, and another one
- * may get a name.
- */
+/* file_id.h - the identity of a local file: one file may have several names, and a name may be
+ * given to another file. */
 #ifndef CORE_BASE_FILES_FILE_ID_H
 #define CORE_BASE_FILES_FILE_ID_H
 
@@ -12,7 +11,7 @@ struct file_id {
     ino_t inode;
 };
 
-bool file_id_find(const char *path, struct file_id *ret); /* false: nobody can say */
+bool file_id_find(const char *path, struct file_id *ret); /* false: stat fails */
 bool file_id_is_at(const char *path, const struct file_id *);
 
 #endif

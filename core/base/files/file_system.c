@@ -55,7 +55,7 @@ static bool has_scheme(const struct file_system *system, const char *path, size_
     return false;
 }
 
-/* NULL: nobody's */
+/* NULL: unknown scheme */
 static const struct file_system *system_of(const char *path)
 {
     const size_t bytes = url_scheme_bytes(path);
@@ -329,7 +329,7 @@ char *pattern_escape(const char *pattern, size_t plain)
     return escaped;
 }
 
-/* As glob(3): a dot in front of a name fits itself alone. */
+/* As glob(3): a leading dot is matched only by a dot. */
 bool pattern_fits(const char *escaped, const char *path)
 {
     return fnmatch(escaped, path, FNM_PATHNAME | FNM_PERIOD) == 0;

@@ -14,12 +14,12 @@
 enum { READ_BYTES_MAX = 1 << 30 }; /* of one system call */
 
 struct local_file {
-    struct file file; /* first */
+    struct file file; /* must be first */
     int descriptor;
     char path[];
 };
 
-/* What a person can mend by another path or other rights is bad input, the rest is the system's. */
+/* ERR_INPUT for what the user can fix by another path or other rights, else ERR_IO. */
 static err system_failed(const char *path)
 {
     const int why = errno;
@@ -30,7 +30,7 @@ static err system_failed(const char *path)
     return e;
 }
 
-/* A socket, and a device that is not there, cannot even be opened. */
+/* Sockets, and missing devices, cannot even be opened. */
 static err fail_special(const char *path)
 {
     const err e =
@@ -124,7 +124,7 @@ err local_open_or_pipe(const char *path, struct file **ret)
     return open_with(path, open_or_pipe, ret);
 }
 
-/* Nothing waits for the other end of a pipe; whoever reads or writes waits for what it has. */
+/* Opening does not block on the other end of a pipe; reading and writing do. */
 static FILE *stream_of(int descriptor, const char *mode)
 {
     const int flags = fcntl(descriptor, F_GETFL);
@@ -137,7 +137,7 @@ static FILE *stream_of(int descriptor, const char *mode)
     return stream;
 }
 
-/* A folder has no text, and a device may have one without end, unless somebody types it. */
+/* Refuses folders, and devices, whose text may be endless, other than terminals. */
 static err refuse_text(const char *path, const struct stat *status, int descriptor)
 {
     const char *what = S_ISDIR(status->st_mode) ? "folder" : "device";
@@ -147,14 +147,14 @@ static err refuse_text(const char *path, const struct stat *status, int descript
     return e;
 }
 
-/* *descriptor is closed then, and another one of what has come is there. */
+/* Replaces *descriptor, which is closed, by one of a file with all that came. */
 static err read_pipe(const char *path, int *descriptor)
 {
     const int pipe = *descriptor;
     *descriptor = -1;
     const err e = pipe_open(path, pipe, descriptor);
     close(pipe);
-    if (!e) (void)lseek(*descriptor, 0, SEEK_SET); /* others may have read it before */
+    if (!e) (void)lseek(*descriptor, 0, SEEK_SET); /* the same file may have been read before */
     return e;
 }
 

@@ -6,12 +6,12 @@
 
 extern const struct file_system file_system_local;
 
-/* Also what can be read only once (pipe.h). */
+/* Opens also pipes and "-" (pipe.h). */
 err local_open_or_pipe(const char *path, struct file **ret);
 
-/* As streams of the C library, of whatever a person names. A pipe is read to its end first
- * (pipe.h); to write to one, somebody must be reading it. ERR_INPUT: the reason alone where it is
- * written to, with the path where it is read; errno. */
+/* Open a path that a user has given as a FILE. A pipe is read to its end first (pipe.h); to write
+ * to one, a process must be reading it. ERR_INPUT: the text has the path for reading, only the
+ * reason for writing; errno is set. */
 err local_open_text(const char *path, FILE **ret);
 err local_open_output(const char *path, FILE **ret);
 

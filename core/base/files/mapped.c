@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where a thread that reads goes on when it cannot; NULL: it reads nothing. */
+/* Where this thread continues after SIGBUS; NULL: it is not within mapped_read. */
 static _Thread_local sigjmp_buf *volatile reading;
 
-/* Of a fault anywhere else, which happens again when the handler returns; what a process has sent
- * does not. */
+/* The previous action for SIGBUS, restored for faults elsewhere, which recur when the handler
+ * returns; a signal that a process has sent does not, and is raised again. */
 static struct sigaction before;
 
 static void on_fault(int number, siginfo_t *info, void *context)
@@ -72,7 +72,7 @@ void mapped_close(struct mapped_file *m)
     *m = (struct mapped_file){0};
 }
 
-/* Behind the end of a file that was cut the rest of its last page reads as zeros. */
+/* After the end of a truncated file the rest of its last page reads as zeros. */
 static bool still_has(const struct mapped_file *m, uint64_t end)
 {
     struct stat status;

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TRIES_MAX = 16 /* somebody else may give the name away at the same moment */ };
+enum { TRIES_MAX = 16 /* another process may create the name at the same moment */ };
 
-/* O_NONBLOCK means nothing to regular files. */
+/* O_NONBLOCK has no effect on regular files. */
 enum { NO_LINK = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
 
 static int refuse(int file, int why)

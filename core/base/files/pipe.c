@@ -18,7 +18,7 @@
 
 enum { READ_BYTES = 1 << 16 };
 
-/* Those that were read, as long as the process lives */
+/* Pipes that were read, kept until the process ends */
 static struct kept {
     char *path;
     int file;
@@ -26,7 +26,7 @@ static struct kept {
 static int kept_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static atomic_flag is_told = ATOMIC_FLAG_INIT; /* that there is no such folder */
+static atomic_flag is_told = ATOMIC_FLAG_INIT; /* the warning about TMPDIR was logged */
 
 err file_open_nameless(const char *path, int *ret)
 {
@@ -41,7 +41,7 @@ err file_open_nameless(const char *path, int *ret)
     return *ret < 0 ? fail(ERR_IO, "%s: no file for what comes: %s", path, strerror(errno)) : OK;
 }
 
-/* Until there is a byte, or the end. A pipe that nobody has opened for writing has neither. */
+/* Waits for a byte or the end. A pipe that nobody has opened for writing has neither. */
 static err await(const char *path, int descriptor)
 {
     const uint64_t since_ms = clock_ms();
@@ -74,8 +74,8 @@ static err copy(const char *path, int descriptor, int file)
     }
 }
 
-/* Two that read one pipe would each get pieces of rows. Held until the last descriptor of this
- * opening is closed; where locks cannot be had, nothing is known of others. */
+/* Locks the pipe: two readers would each get pieces of rows. Held until the last descriptor of this
+ * opening is closed; where locks are not supported, other readers are not detected. */
 static err be_alone(const char *path, int descriptor)
 {
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return OK;

@@ -26,7 +26,7 @@ err file_sync_folder(const char *path)
     char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
     if (!folder) return fail(ERR_MEMORY, "no memory for the folder of %s", path);
     const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* some file systems cannot sync a folder and say EINVAL: they have nothing that could be lost
+    /* EINVAL: a file system that cannot sync folders
      */
     const bool is_done = file >= 0 && (fsync(file) == 0 || errno == EINVAL);
     const err e = is_done ? OK : system_failed(folder);
@@ -35,7 +35,7 @@ err file_sync_folder(const char *path)
     return e;
 }
 
-/* A file system over a network may fail only as the file is closed. */
+/* Network file systems may report errors only in close(). */
 static err write_whole(int file, const char *path, const void *from, size_t bytes)
 {
     const bool is_written = own_write(file, from, bytes) && fsync(file) == 0;
@@ -53,7 +53,7 @@ static err replace(const char *path, const char *temporary, const void *from, si
     return e;
 }
 
-/* Once renamed it counts: that the folder cannot be synced is only logged. */
+/* After the rename it has succeeded: failing to sync the folder is only logged. */
 err file_replace(const char *path, const void *from, size_t bytes)
 {
     char *temporary;

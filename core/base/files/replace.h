@@ -1,6 +1,4 @@
-/* replace.h - small files that readers find whole: what had the name before, or all of the new
- * file.
- */
+/* replace.h - writes small files atomically: readers find the old file or all of the new one. */
 #ifndef CORE_BASE_FILES_REPLACE_H
 #define CORE_BASE_FILES_REPLACE_H
 
@@ -10,15 +8,16 @@
 
 #include "core/base/error.h"
 
-/* By PATH.tmp, always the same name, so that what a killed process left does not stay: of one
- * writer at a time. It is on the disk afterwards. ERR_IO with the path. */
+/* Through PATH.tmp, always the same name, so that the next write removes what a killed process
+ * left: for one writer at a time. Synced to disk. ERR_IO; the text has the path. */
 err file_replace(const char *path, const void *, size_t bytes);
 
-/* The same for a file of a cache: several processes may write it at once, and it may be lost. A
- * path of this host. false: errno says why it was not written. */
+/* The same for a file of a cache: several processes may write it at once; not synced to disk. A
+ * local path. false: not written, errno is set. */
 bool file_replace_cached(const char *path, const struct iovec *pieces, int count);
 
-/* So that a rename in it lasts: path is of a file there. Behind a URL nothing is to be done. */
+/* Syncs the folder of the file `path`, so that a rename in it is durable. Behind a URL it does
+ * nothing. */
 err file_sync_folder(const char *path);
 
 #endif

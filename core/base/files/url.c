@@ -1,4 +1,4 @@
-/* url.c - what of a URL is shown: see url.h. */
+/* url.c - see url.h. */
 #include "core/base/files/url.h"
 
 #include <ctype.h>
@@ -9,7 +9,7 @@
 
 enum { SCHEME_BYTES_MAX = 16, STARS_MAX = 3, SERVER_BYTES_MAX = 300 };
 
-/* As in RFC 3986, in small letters: "C:" and "a b://" are names. */
+/* As in RFC 3986, lower case only: "C:" and "a b://" are file names. */
 size_t url_scheme_bytes(const char *path)
 {
     size_t bytes = 0;
@@ -34,7 +34,7 @@ static bool is_secret(const char *name, size_t bytes)
     return false;
 }
 
-/* Of the bytes before `end`, how many come before the first of these characters. */
+/* The number of bytes before the first of these characters, or before `end`. */
 static size_t span_until(const char *from, const char *end, const char *characters)
 {
     const char *at = from;
@@ -42,8 +42,8 @@ static size_t span_until(const char *from, const char *end, const char *characte
     return (size_t)(at - from);
 }
 
-/* user:password@ of "scheme://user:password@host/...": how many bytes of the rest it is. Where a
- * slash of the password is not escaped, what stands before it is no host and port. */
+/* user:password@ of "scheme://user:password@host/...": its length. An unescaped slash in the
+ * password is recognized, because what precedes it is not host and port. */
 static size_t user_bytes(const char *rest, const char *end)
 {
     const size_t host = span_until(rest, end, "/?#");
@@ -54,8 +54,8 @@ static size_t user_bytes(const char *rest, const char *end)
     return at ? (size_t)(at + 1 - rest) : 0;
 }
 
-/* Writes what is shown of the URL at from, whose scheme has this many bytes, to `to`, which may be
- * the same place: it never grows. Returns where it ends there. */
+/* Writes the URL without secrets to `to`, which may be equal to `from`: it never grows. scheme: its
+ * length. Returns the end. */
 static char *hide(const char *from, const char *end, size_t scheme, char *to)
 {
     const char *rest = from + scheme + 3;
@@ -84,7 +84,7 @@ const char *path_shown(const char *path, char *to)
     return to;
 }
 
-/* Of the text before "://", how much is its scheme. */
+/* The length of the scheme that ends at "://". */
 static size_t scheme_before(const char *begin, const char *colon)
 {
     size_t bytes = 0;
@@ -149,7 +149,7 @@ const char *url_server(int i)
 
 /* ---- folders that a job was let into ---- */
 
-enum { FOLDERS_MAX = 16 }; /* of a job; each chief may name its own */
+enum { FOLDERS_MAX = 16 }; /* per job; each chief may have its own */
 
 static struct {
     pthread_mutex_t lock;

@@ -1,7 +1,6 @@
-/* url.h - which paths are URLs, and what of a URL is not for others to see: its user and password,
- * and keys and signatures of its query. Messages and the log hide these in all their texts (fail,
- * log_line); whoever writes a text elsewhere that may have a URL hides them there.
- */
+/* url.h - which paths are URLs, and hiding their secrets: user and password, and keys and
+ * signatures in the query. fail() and log_line() hide these in all texts; code that writes texts
+ * elsewhere must call path_shown() or urls_hide(). */
 #ifndef CORE_BASE_FILES_URL_H
 #define CORE_BASE_FILES_URL_H
 
@@ -10,27 +9,27 @@
 
 enum { PATH_BYTES_MAX = 4096, URL_SERVERS_MAX = 64 };
 
-/* "s3" of "s3://..."; the path is one of a URL. */
+/* The scheme is "s3" in "s3://...". */
 bool path_is_url(const char *path);
 size_t url_scheme_bytes(const char *path); /* 0: none */
 
-/* The path without secrets. Returns `to`, which has PATH_BYTES_MAX. */
+/* The path without secrets. Returns `to`, which has PATH_BYTES_MAX bytes. */
 const char *path_shown(const char *path, char *to);
 
-/* The same of every URL of a text, in place: each ends with white space, a quotation mark that has
- * no backslash before it, or the text. Returns where one begins that the text ends with; NULL: it
- * ends otherwise. */
+/* The same for every URL in a text, in place: a URL ends before white space, before a quotation
+ * mark without a backslash, or with the text. Returns the begin of one that ends with the text;
+ * NULL: there is none. */
 char *urls_hide(char *text);
 
-/* The servers that the command line and the spec of this very process name: no secret of its user
- * goes to another one that a peer, or a file behind a URL, names. url_servers_note takes every URL
- * of a text, at start, before there are threads. */
+/* The servers named on the command line and in the spec of this process: credentials are not sent
+ * to others, which a peer or a file behind a URL may name. url_servers_note adds those of every URL
+ * in a text; at start, before there are threads. */
 void url_servers_note(const char *text);
-const char *url_server(int i); /* "hdfs://host:port"; NULL behind the last */
+const char *url_server(int i); /* "hdfs://host:port"; NULL past the last */
 
-/* Folders that this job has been let into: a refusal there may pass, as where what proves who asks
- * has ended and comes anew. In any thread. */
-void url_folder_note(const char *url); /* what is none of a URL, or too long, is left out */
-bool url_is_let_in(const char *shown); /* of path_shown(): it is such a folder, or inside */
+/* Folders to which this job has had access: a refusal there may be temporary, as while expired
+ * credentials are renewed. From any thread. */
+void url_folder_note(const char *url); /* ignored if it is not a URL, or too long */
+bool url_is_let_in(const char *shown); /* shown: by path_shown(); true: such a folder, or in one */
 
 #endif

@@ -1,4 +1,4 @@
-/* fields.c - questions about tables that parser, flags, help and schema all ask. */
+/* fields.c - helpers for tables that parser, flags, help and schema share. */
 #include "core/base/fields/fields_inside.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ json_t *json_from_text(const char *text)
 {
     const size_t flags = JSON_DECODE_ANY | JSON_REJECT_DUPLICATES;
     json_t *json = json_loads(text, flags, NULL);
-    /* Bytes that are not UTF-8 may name a file all the same. */
+    /* Bytes that are not UTF-8 may still name a file. */
     return json ? json : json_stringn_nocheck(text, strlen(text));
 }
 

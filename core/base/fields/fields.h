@@ -1,4 +1,4 @@
-/* fields.h - one table per object: it parses, checks and documents it.
+/* fields.h - tables of fields: one table parses, checks and documents one kind of object.
  *
  * An object of the spec, the attributes of an op, an optimizer, a data format and the command line
  * are each described by a table of fields: name, type, where it goes in a struct, default as a
@@ -13,7 +13,7 @@
  * - OBJECT: the object's struct, in place; OBJECTS: struct objects of it
  * - VARIANT: struct variant, in place, or where there is a common object that object's struct,
  * which begins with the struct variant; VARIANTS: struct objects of the same
- * - JSON: a borrowed json_t *, kept as it stands (required, or NULL by fallback "null")
+ * - JSON: a borrowed json_t *, not converted (required, or NULL by fallback "null")
  *
  * With fallback "null" a JSON null is the same as an absent key, and leaves zeros (of a VARIANT
  * with a common object: kind NULL and the defaults of the common fields).
@@ -85,33 +85,32 @@ struct field {
     const char *name; /* NULL ends a table */
     enum field_type type;
     size_t offset;
-    /* default as JSON text ("0.1", "true", "null", "[]"; what is no JSON is a string: adam); NULL:
-     * required */
+    /* default as JSON text ("0.1", "true", "null", "[]"; text that is not JSON is a string: adam);
+     * NULL: required */
     const char *fallback;
     /* INT, FLOAT, SECONDS, and each member of INTS, FLOATS; both 0: any; max < min: no upper limit
      */
     double min, max;
-    const char *zero;           /* flags, INT: a word that says 0, "auto"; NULL: none */
+    const char *zero;           /* flags, INT: a word for 0, such as "auto"; NULL: none */
     int count_min, count_max;   /* lists; both 0: any length up to FIELD_LIST_MAX */
     const char *const *choices; /* ENUM: names, ends with NULL */
     /* OBJECT, OBJECTS; VARIANT(S): fields common to all kinds, or NULL */
     const struct object *object;
     const struct kinds *kinds; /* VARIANT, VARIANTS */
-    bool may_differ;           /* tasks that train the same need not agree on it */
-    const char *group; /* members of an object of which one is meant to be given; NULL: alone */
-    bool group_is_required;  /* exactly one of its group, as the schema says; to be checked by the
-                                owner */
-    unsigned takers;         /* flags: who takes it, bits of whoever has the table; 0: everybody */
-    const char *environment; /* flags: the variable that says the same where the flag is absent */
-    /* flags: variables, ends with NULL: the one above counts only beside one of them, or its flag;
-     * NULL: always */
+    bool may_differ;           /* tasks of one job need not agree on it */
+    const char *group;         /* the group of members of which one is given; NULL: none */
+    bool group_is_required; /* exactly one of the group must be given: in the schema, not checked by
+                               the parser */
+    unsigned takers;        /* flags: which commands take it: bits of the table's owner; 0: all */
+    const char *environment; /* flags: environment variable, read if the flag is absent */
+    /* flags: variables, ends with NULL: `environment` is read only if one of these, or its flag, is
+     * given; NULL: always */
     const char *const *environment_beside;
-    /* flags: a short word for what "set", a FIELD_STRINGS of the same table, says of this key of
-     * another object, "train.last_step"; nothing is stored. letter: "-o DIR" says it too; 0: none
-     */
+    /* flags: a shortcut for --set KEY=VALUE with this key, "train.last_step": the assignment is
+     * added to "set", a FIELD_STRINGS of the same table. letter: as in "-o DIR"; 0: none */
     const char *stands_for;
     char letter;
-    const char *help; /* one sentence, no full stop; flags: NULL is in no help */
+    const char *help; /* one sentence, no full stop; flags: NULL: not in the help */
 };
 
 struct object {
@@ -128,7 +127,7 @@ struct kind {
     const void *descriptor;
 };
 
-/* What people look for among the kinds and is elsewhere. */
+/* A name that people look for among the kinds, and where it is instead. */
 struct elsewhere {
     const char *name; /* NULL ends a list */
     const char *words;
@@ -141,8 +140,8 @@ struct kinds {
     const char *number_kind,
         *number_field; /* a bare number n means {key: number_kind, number_field: n} */
     const struct elsewhere *elsewhere; /* may be NULL */
-    /* For the schema: what may stand instead of a kind and is another object (NULL: nothing),
-     * and whether there may be kinds that only the document itself knows. */
+    /* For the schema: an object that may be given instead of a kind (NULL: none), and whether the
+     * document itself may define more kinds. */
     const struct object *beside;
     bool has_more;
 };
@@ -154,21 +153,21 @@ struct variant {
 
 enum { FIELD_LIST_MAX = 65536, FIELD_DEPTH_MAX = 32 };
 
-/* Fills *ret (object->size bytes, any contents before) from json. path is put before messages (""
- * at the top). Strings and lists go to the arena, borrowed json stays the caller's. */
+/* Fills *ret (object->size bytes, uninitialized) from json. path is put before messages ("" at the
+ * top). Strings and lists are allocated in the arena; json must outlive JSON fields. */
 err fields_parse(const struct object *, json_t *json, const char *path, struct arena *, void *ret);
 
-/* The other way round, of an object whose fields are BOOL, INT, FLOAT, ENUM, STRING, STRINGS,
- * FLOATS and JSON: parsed again it is the same to the bit. New reference; NULL: no memory. */
+/* The inverse, for an object whose fields are BOOL, INT, FLOAT, ENUM, STRING, STRINGS, FLOATS and
+ * JSON: parsing the result gives the same bits. New reference; NULL: no memory. */
 json_t *fields_write(const struct object *, const void *from);
 
-/* NULL: there is none of that name. */
+/* NULL: no field has that name. */
 const struct field *object_field(const struct object *, const char *name);
-/* What the field of that name stores, which there is. */
+/* The stored value of the field of that name, which must exist. */
 void *fields_at(const struct object *, const void *of, const char *name);
-/* What the field of that name and type stores; NULL: there is none. */
+/* The stored value of the field of that name and type; NULL: there is no such field. */
 void *fields_find(const struct object *, const void *of, const char *name, enum field_type);
-/* The value of the STRING of that name, which there is. */
+/* The value of the STRING field of that name, which must exist. */
 const char *fields_string(const struct object *, const void *of, const char *name);
 
 /* As if {} had been parsed; every field must have a default. */
@@ -176,17 +175,18 @@ err fields_defaults(const struct object *, struct arena *, void *ret);
 
 /* Changes one value of a JSON tree: "train.last_step=200", "model[0].units=20". The value is JSON
  * if it parses as such, else a string. Members are made where absent; the parser then checks them.
- * Other members of its group go, unless the value is null or 0. object: of the root, for the
- * groups.
- */
+ * Other members of its group are removed, unless the value is null or 0. object: the table of root,
+ * for the groups. */
 err fields_override(const struct object *, json_t *root, const char *assignment);
 
-/* Deletes from json, which object describes, what tasks may differ in. Lists stay as they are. */
+/* Deletes the may_differ fields from json, an object of this table; elements of lists are not
+ * changed. */
 void fields_keep_shared(const struct object *, json_t *json);
 
 /* --name=value and --name value from argv[1..]; BOOL fields also as bare --name. A FIELD_STRINGS
- * flag may repeat. What does not begin with -- goes to ret_rest (at most rest_max, then ERR_INPUT).
- * Absent flags take their environment variable if it is set and not empty. `--` ends the flags. */
+ * flag may repeat. Arguments that do not begin with -- go to ret_rest (at most rest_max, then
+ * ERR_INPUT). Absent flags take their environment variable if it is set and not empty. `--` ends
+ * the flags. */
 err flags_parse(const struct object *, int argc, char **argv, struct arena *, void *ret,
                 const char **ret_rest, int rest_max, int *ret_rest_count);
 bool flags_given(const struct object *, int argc, char **argv, const char *name);
@@ -194,16 +194,16 @@ bool flags_has(const struct object *, const char *word); /* "--seed", "--seed=1"
 /* Is the next word the value of this one ("--seed")? Not behind a boolean, nor an unknown flag. */
 bool flags_take_value(const struct object *, const char *word);
 
-/* ERR_INPUT, for a value that is kept as JSON: "FIELD: expected A NUMBER, got WHAT STANDS THERE" */
+/* ERR_INPUT, for a value that is kept as JSON: "FIELD: expected EXPECTED, got WHAT IT IS" */
 err fields_fail_expected(const char *field, const char *expected, const json_t *got);
 
 /* Documentation from the same tables. */
 void fields_help(FILE *, const struct object *, int indent); /* a table of fields */
 void flags_help(FILE *, const struct object *);
 json_t *fields_json(const struct object *); /* [{"name", "type", "text"}]; new reference */
-/* A stream whose text, and the tables of flags that flags_help prints to it, are the parts of a
- * document: [{"text": ...}, {"flags": [...]}]. One at a time; NULL: no memory. Closing gives a new
- * reference, or NULL. */
+/* A stream that makes a document as JSON, of text and of tables that flags_help prints to it:
+ * [{"text": ...}, {"flags": [...]}]. One at a time; NULL: no memory. Closing returns a new
+ * reference; NULL: no memory. */
 FILE *help_document_open(void);
 json_t *help_document_close(void);
 void kinds_help(FILE *, const struct kinds *);                         /* a line per kind */
@@ -211,16 +211,16 @@ const struct kind *kinds_find(const struct kinds *, const char *name); /* NULL i
 json_t *fields_schema(const struct object *); /* JSON Schema (2020-12); new reference */
 
 /* The known name nearest to a word by edit distance (transpositions count one), or NULL if none is
- * near; of a name of TensorFlow's, as "tf.train.AdamOptimizer", without its module. */
+ * near. The module of a TensorFlow name, as in "tf.train.AdamOptimizer", is ignored. */
 const char *nearest_name(const char *given, const char *const *names, int count);
 /* For the end of a message: ` (did you mean "NAME"?)` with the nearest known name, or "". */
 struct suggestion {
     char text[200];
 };
 struct suggestion suggest(const char *given, const char *const *names, int count);
-/* Of names that a file has: the nearest, or where none is near `; it has a, b, ...`. */
+/* For names in a file: as above, or `; it has a, b, ...` if none is near. */
 struct suggestion suggest_or_list(const char *given, const char *const *names, int count);
-/* What is known elsewhere by this word, as "max_to_keep"; NULL: nothing. */
+/* What other frameworks mean by this word, such as "max_to_keep"; NULL: not known. */
 const char *name_of_others(const char *word);
 
 /* A row of a table of fields, which fills this member: FIELD_OF("units", INT, struct attributes,

@@ -1,4 +1,4 @@
-/* fields_inside.h - what the files of the field tables share. Nobody else includes this. */
+/* fields_inside.h - shared by the files of this folder only. */
 #ifndef CORE_BASE_FIELDS_FIELDS_INSIDE_H
 #define CORE_BASE_FIELDS_FIELDS_INSIDE_H
 
@@ -6,11 +6,11 @@
 
 enum { KINDS_MAX = 512, NAMES_MAX = 512 };
 
-/* Where in the JSON we are: a chain through the callers' frames, made text only when it is wanted.
- */
+/* The path to a JSON value: a linked list in the callers' stack frames, made text only for
+ * messages. */
 struct place {
     const struct place *up;
-    const char *name; /* of a member; NULL: an element of a list */
+    const char *name; /* the member's name; NULL: an element of a list */
     int index;
     int depth;
 };
@@ -18,7 +18,7 @@ struct place {
 struct place place_member(const struct place *up, const char *name);
 struct place place_element(const struct place *up, int index);
 
-/* One value to be read, and what is known of it. */
+/* One value to parse, its field and its path. */
 struct field_input {
     struct arena *arena;
     const struct field *field;
@@ -26,7 +26,7 @@ struct field_input {
     const struct place *place;
 };
 
-/* Write what the field's type stores to *ret, which is zeroed and large enough. */
+/* Write the value to *ret, which is zeroed and large enough for the field's type. */
 err field_parse(const struct field_input *, void *ret);
 err field_parse_object(const struct field_input *, void *ret);
 err field_parse_variant(const struct field_input *, void *ret);
@@ -45,13 +45,13 @@ const struct field *object_field_n(const struct object *, const char *name, size
 bool object_needs_nothing(const struct object *); /* no required field */
 int kinds_names(const struct kinds *, const char *names[KINDS_MAX]);
 
-/* The bounds of a field with the defaults of the header made plain. */
+/* The bounds of a field, by the rules in fields.h. */
 bool field_has_min(const struct field *);
 bool field_has_max(const struct field *);
 int field_count_max(const struct field *);
 int field_choices_count(const struct field *);
 
-/* A bounded text that is put together piece by piece; what does not fit is cut. */
+/* A text of limited length, built piece by piece; the end that does not fit is cut. */
 struct text {
     char at[ERROR_TEXT_MAX];
     size_t length;
@@ -64,7 +64,7 @@ void text_add_near(struct text *, const char *word, const char *const *names, in
 void text_add_place(struct text *, const struct place *); /* model[3].units */
 void text_add_expected(struct text *, const struct field *);
 void text_add_found(struct text *, const json_t *);
-json_type text_in_quotes(const char *string); /* "0.1": JSON_REAL; what is no JSON: JSON_STRING */
+json_type text_in_quotes(const char *string); /* "0.1": JSON_REAL; not JSON: JSON_STRING */
 err fail_at(const struct place *, const struct text *message); /* ERR_INPUT, place: message */
 
 #endif

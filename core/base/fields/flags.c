@@ -1,4 +1,4 @@
-/* flags.c - the command line by a table of fields. */
+/* flags.c - parses the command line by a table of fields. */
 #include "core/base/fields/fields_inside.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place in argv. */
+/* The position in argv. */
 struct cursor {
     const struct object *object;
     int argc;
@@ -17,7 +17,7 @@ struct cursor {
 
 struct argument {
     const struct field *field;    /* NULL: not a flag */
-    const struct field *shortcut; /* that said what goes to field; NULL: field itself was said */
+    const struct field *shortcut; /* the stands_for flag that was given; NULL: none */
     const char *text;             /* the flag's value, or the argument itself */
 };
 
@@ -27,7 +27,7 @@ static err fail_unknown(const struct object *object, const char *name, size_t le
     int count = 0;
     assert(fields_count(object) <= NAMES_MAX);
     for (const struct field *field = object->fields; field->name; field++)
-        if (field->help) names[count++] = field->name; /* others are no user's */
+        if (field->help) names[count++] = field->name; /* others are not for users */
 
     struct text word = {.length = 0}, quoted = {.length = 0};
     text_add(&word, "%.*s", (int)length, name);
@@ -37,7 +37,7 @@ static err fail_unknown(const struct object *object, const char *name, size_t le
     return fail(ERR_INPUT, "unknown flag %s (did you mean --%s?)", quoted.at, nearest);
 }
 
-/* A boolean takes the next argument only if that can be nothing else. */
+/* A boolean takes the next argument only if that cannot be anything else. */
 static const char *bool_value(struct cursor *cursor)
 {
     const char *next = cursor->next < cursor->argc ? cursor->argv[cursor->next] : "";
@@ -46,8 +46,8 @@ static const char *bool_value(struct cursor *cursor)
     return next;
 }
 
-/* The value that stands in the next argument. What begins with -- is never a value: a forgotten one
- * is more likely than a value of that look, which can still be written behind a '='. */
+/* The value that stands in the next argument. An argument that begins with -- is never taken: a
+ * forgotten value is more likely, and --name=--value is still possible. */
 static err next_value(struct cursor *cursor, const struct field *field, const char **ret)
 {
     if (field->type == FIELD_BOOL) {
@@ -72,13 +72,13 @@ static const struct field *field_of_letter(const struct object *object, char let
     return NULL;
 }
 
-/* "-1" and "-" are no flags. */
+/* "-1" and "-" are not flags. */
 static bool is_letter_flag(const char *text)
 {
     return text[0] == '-' && isalpha((unsigned char)text[1]);
 }
 
-/* "-oDIR" is refused, as "-optimizer=adam" would be a folder. */
+/* "-oDIR" is refused, because "-optimizer=adam" would name a folder. */
 static err fail_letter(const struct object *object, const char *text)
 {
     const size_t length = strcspn(text + 1, "=");
@@ -135,7 +135,7 @@ static err next_argument(struct cursor *cursor, struct argument *ret)
     return OK;
 }
 
-/* Words of a flag are taken as they stand, whatever they look like. New reference. */
+/* Values of string flags are not parsed as JSON. New reference. */
 static json_t *json_from_flag(const struct field *field, const char *text)
 {
     if (field->type == FIELD_STRING || field->type == FIELD_ENUM)
@@ -146,7 +146,7 @@ static json_t *json_from_flag(const struct field *field, const char *text)
     return list;
 }
 
-/* name: where the value comes from, --flag or the variable of the environment. */
+/* name: of the flag or environment variable, for messages. */
 static err parse_flag(const struct field *field, const char *name, json_t *json,
                       struct arena *arena, void *ret)
 {
@@ -175,13 +175,13 @@ static err keep_rest(struct given_flags *given, const char *text)
     return OK;
 }
 
-/* "train.last_step=200"; texts in quotes, so that a folder may be called 5. New reference. */
+/* "train.last_step=200"; strings are quoted, so that a folder may be called 5. New reference. */
 static json_t *json_from_shortcut(const struct argument *argument)
 {
     const struct field *shortcut = argument->shortcut;
     json_t *value = json_from_flag(shortcut, argument->text);
     char *text = value ? json_dumps(value, JSON_ENCODE_ANY) : NULL;
-    const char *said = text ? text : argument->text; /* bytes that are no text */
+    const char *said = text ? text : argument->text; /* text NULL: not UTF-8 */
     const size_t bytes = strlen(shortcut->stands_for) + 1 + strlen(said) + 1;
     char *assignment = malloc(bytes);
     if (assignment) snprintf(assignment, bytes, "%s=%s", shortcut->stands_for, said);
@@ -204,7 +204,7 @@ static err keep_value(struct given_flags *given, int index, const struct argumen
         json_decref(json);
         return OK;
     }
-    json_decref(*kept); /* the last one counts */
+    json_decref(*kept); /* the last one wins */
     *kept = json;
     return OK;
 }
@@ -239,7 +239,7 @@ static bool is_said(const struct object *object, json_t *const *values, const ch
     return is_set(variable);
 }
 
-/* Others have variables of the same names: Jenkins sets JOB_NAME. */
+/* Other programs use variables of the same names: Jenkins sets JOB_NAME. */
 static bool is_meant(const struct object *object, json_t *const *values, const struct field *field)
 {
     if (!is_set(field->environment)) return false;
@@ -272,7 +272,7 @@ static err parse_all(const struct object *object, json_t *const *values, struct 
     const int count = fields_count(object);
     for (int i = 0; i < count; i++) {
         const struct field *field = &object->fields[i];
-        assert(field->type != FIELD_JSON); /* nobody would own it */
+        assert(field->type != FIELD_JSON); /* its json_t would have no owner */
         if (field->stands_for) continue;
         const bool is_asked = !values[i] && is_meant(object, values, field);
         if (!values[i])

@@ -1,6 +1,5 @@
-/* help.c - the tables as text for a terminal, 100 columns wide, and as JSON for whoever makes pages
- * of them.
- */
+/* help.c - the tables as text for a terminal, 100 columns wide, and as JSON for tools that generate
+ * pages. */
 #include "core/base/fields/help.h"
 
 #include "core/base/fields/fields_inside.h"
@@ -10,7 +9,7 @@
 
 enum { HELP_COLUMNS = 100, HELP_TEXT_COLUMN_MAX = 48, HELP_GAP = 2, HELP_NEST = 2 };
 
-/* Writes text from `column` on, where the cursor stands, with lines that go on in that column. */
+/* Writes text from `column` on, where the cursor is, with further lines indented to it. */
 static void print_wrapped(FILE *out, const char *text, int column)
 {
     int at = column;
@@ -156,7 +155,7 @@ static void add_head(struct text *text, const struct heads *heads, const struct 
         text_add(text, "--%s=%s", field->name, word);
 }
 
-/* Where the texts of a table begin: behind its longest head, within reason. */
+/* The column where texts of a table begin: after its longest head, up to a limit. */
 static int text_column(const struct object *object, const struct heads *heads)
 {
     int column = 0;
@@ -186,7 +185,7 @@ static void print_fields(FILE *out, const struct object *object, const struct he
     }
 }
 
-/* Tables that contain themselves are cut where the parser would refuse them. */
+/* Recursive tables are cut at the depth where the parser refuses them. */
 static void print_nested(FILE *out, const struct object *object, int indent)
 {
     if (indent <= FIELD_DEPTH_MAX * HELP_NEST) fields_help(out, object, indent);
@@ -206,7 +205,7 @@ void fields_help(FILE *out, const struct object *object, int indent)
 
 static json_t *list_fields(const struct object *object, const struct heads *heads, int depth);
 
-/* "text" is what stands in the help, with all details. */
+/* "text" is the field's text in the help, with all details. */
 static json_t *field_json(const struct field *field, const struct heads *heads, int depth)
 {
     struct text text = {.length = 0};
@@ -238,11 +237,11 @@ json_t *fields_json(const struct object *object)
     return list_fields(object, &(struct heads){.name_width = 1}, 0);
 }
 
-/* Tables that are printed to its stream become its parts. */
+/* The document of help_document_open(). */
 static struct {
     FILE *out; /* NULL: none is open */
     char *text;
-    size_t bytes, taken; /* of the text: those that are parts already */
+    size_t bytes, taken; /* of text; taken: those that are in parts already */
     json_t *parts;
 } document;
 
@@ -273,7 +272,7 @@ json_t *help_document_close(void)
     return document.parts;
 }
 
-/* false: it is for a terminal. */
+/* false: `out` is not the document's stream. */
 static bool take_flags(FILE *out, const struct object *object)
 {
     if (!document.out || out != document.out) return false;

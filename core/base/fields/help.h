@@ -1,10 +1,10 @@
-/* help.h - lists that help prints beside those of fields (fields.h), wrapped as these are. */
+/* help.h - prints further lists of the help, wrapped as those of fields (fields.h). */
 #ifndef CORE_BASE_FIELDS_HELP_H
 #define CORE_BASE_FIELDS_HELP_H
 
 #include <stdio.h>
 
-enum { HELP_SHORT_NAMES = 17, HELP_LONG_NAMES = 24 }; /* columns where the texts of a list begin */
+enum { HELP_SHORT_NAMES = 17, HELP_LONG_NAMES = 24 }; /* column where the texts of a list begin */
 
 void help_row(FILE *, const char *name, const char *text, int column);
 void help_title(FILE *, const char *name, const char *text); /* "name: text" */

@@ -1,10 +1,11 @@
-/* json.h - lists and objects of JSON that are written: all of what was put in, or NULL. */
+/* json.h - builds JSON lists and objects that are complete, or NULL after any failure. */
 #ifndef CORE_BASE_FIELDS_JSON_H
 #define CORE_BASE_FIELDS_JSON_H
 
 #include <jansson.h>
 
-/* Both take the value. Where that is NULL, or there is no memory, so is the whole from now on. */
+/* Both take ownership of the value. If it is NULL, or memory runs out, the whole is freed and
+ * becomes NULL. */
 static inline void json_append(json_t **list, json_t *value)
 {
     if (!json_array_append_new(*list, value)) return;

@@ -1,9 +1,8 @@
-/* nearest.c - which name did they mean?
+/* nearest.c - finds the known name that was probably meant.
  *
- * Edit distance with exchanges of neighbours (optimal string alignment). Letters differ by case,
- * and '-' from '_', at no cost: such names are as near as can be. Where none is near, one that says
- * more or less of the same: "mse", "AdamOptimizer", "cross_entropy". What other trainers' scripts
- * call by words of their own is listed. Nearest of all is a name that reads the same.
+ * Edit distance with exchanges of neighbours (optimal string alignment). Case, and '-' for '_',
+ * cost nothing. If no name is near, one with a common part or initials: "mse", "AdamOptimizer",
+ * "cross_entropy". Words of other frameworks are in a list. A name that looks the same comes first.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -56,7 +55,8 @@ static bool is_initials(const char *word, const char *name)
     return *word == '\0';
 }
 
-/* As TensorFlow's classes are written: "GradientDescentOptimizer" begins with gradient_descent. */
+/* Lower case without separators, so that "GradientDescentOptimizer" begins with gradient_descent.
+ */
 static void squeeze(const char *word, char ret[WORD_MAX + 1])
 {
     for (; *word; word++)
@@ -64,7 +64,7 @@ static void squeeze(const char *word, char ret[WORD_MAX + 1])
     *ret = '\0';
 }
 
-/* How much the whole says of the part: most where it begins with it; 0: nothing. */
+/* How well `part` fits `whole`: best if whole begins with it; 0: not at all. */
 static int common(const char *whole, const char *part)
 {
     const int length = (int)strlen(part);
@@ -73,7 +73,7 @@ static int common(const char *whole, const char *part)
     return found == whole ? WORD_MAX + length : length;
 }
 
-/* The first of those that have as much in common. */
+/* The one with the most in common, the first of equals. */
 static const char *related_name(const char *word, const char *const *names, int count)
 {
     const char *related = NULL;
@@ -180,8 +180,7 @@ static const char *without_module(const char *word)
     return dot ? dot + 1 : word;
 }
 
-/* That reads the same, and differs by what nobody sees: a mark of byte order, a blank of no width.
- */
+/* A name that differs only by invisible characters: a byte order mark, a zero-width space. */
 static const char *twin(const char *word, const char *const *names, int count)
 {
     char seen[WORD_MAX + 1], name[WORD_MAX + 1];
@@ -198,7 +197,7 @@ const char *nearest_name(const char *given, const char *const *names, int count)
     if (same_to_see) return same_to_see;
     if (length == 0 || length > WORD_MAX) return NULL;
 
-    /* A third of the word may be wrong; of "lr" nothing is near that is not one letter away. */
+    /* A third of the letters may be wrong, rounded up: one for "lr". */
     int allowed = least((int)(length + 2) / 3, EDITS_MAX);
     const char *nearest = NULL;
     for (int i = 0; i < count; i++) {
@@ -223,7 +222,7 @@ struct suggestion suggest(const char *given, const char *const *names, int count
     return ret;
 }
 
-/* As many as there is room for */
+/* Lists as many names as fit */
 static void list(char *text, size_t size, const char *const *names, int count)
 {
     enum { MORE_BYTES = 24, NAME_BYTES = 40 };

@@ -1,10 +1,10 @@
-/* objects.c - objects and variants of the JSON, member by member. */
+/* objects.c - parses JSON objects and variants, member by member. */
 #include "core/base/fields/fields_inside.h"
 
 #include <assert.h>
 #include <string.h>
 
-/* What may stand in an object: for the check, and for the message when something else does. */
+/* The allowed keys of an object, for the check and its message. */
 struct allowed_names {
     const char *at[NAMES_MAX];
     int count;
@@ -17,7 +17,7 @@ static void add_names(struct allowed_names *names, const struct object *object)
     for (int i = 0; i < fields; i++) names->at[names->count++] = object->fields[i].name;
 }
 
-/* A key that nobody reads is a mistake that would go unnoticed. json NULL: no keys. */
+/* Unknown keys are errors, as mistakes would go unnoticed. json NULL: no keys. */
 static err check_keys(json_t *json, const struct place *place, const struct allowed_names *known,
                       const char *owner)
 {
@@ -55,7 +55,7 @@ static err parse_member(const struct field_input *in, void *ret)
     return field_parse(in, ret);
 }
 
-/* The members of one table, from json or where absent from their defaults. json NULL: all of them.
+/* Fills the members of one table from json, absent ones from their defaults. json NULL: all absent.
  */
 static err fill(const struct object *object, json_t *json, const struct place *place,
                 struct arena *arena, void *ret)
@@ -88,7 +88,7 @@ err field_parse_object(const struct field_input *in, void *ret)
 
 /* Variants */
 
-/* NULL: it is nowhere else. */
+/* NULL: not in the list. */
 static const char *words_elsewhere(const struct kinds *kinds, const char *name)
 {
     for (const struct elsewhere *e = kinds->elsewhere; e && e->name; e++)

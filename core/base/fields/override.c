@@ -28,7 +28,7 @@ static err fail_syntax(const char *assignment)
                 text.at);
 }
 
-/* "[12]"; digits beyond every list are not read on, so the number cannot overflow. */
+/* "[12]"; stops after more digits than any list needs, so the number cannot overflow. */
 static bool read_index(const char *at, struct path_step *ret)
 {
     size_t index = 0;
@@ -81,7 +81,7 @@ static err fail_parent(const struct path *path, int step, const json_t *parent)
     return fail(ERR_INPUT, "%s", text.at);
 }
 
-/* What the step leads to; an object is made where there is nothing. */
+/* The value at the step; creates an object if absent. */
 static json_t *enter(json_t *parent, const struct path_step *step)
 {
     if (!step->name) return json_array_get(parent, step->index);
@@ -91,7 +91,7 @@ static json_t *enter(json_t *parent, const struct path_step *step)
     return json_object_getn(parent, step->name, step->length);
 }
 
-/* The parent must be of the kind that the step goes into, and a list long enough. */
+/* The parent must be an object or a list as the step needs, and a list long enough. */
 static err check_step(const struct path *path, int at, const json_t *parent)
 {
     const struct path_step *step = &path->steps[at];
@@ -103,7 +103,7 @@ static err check_step(const struct path *path, int at, const json_t *parent)
                 (int)(step->end - path->text), path->text, json_array_size(parent));
 }
 
-/* The table of what the step leads to; NULL: it has none that is known here. */
+/* The table of the value at the step; NULL: not known here. */
 static const struct object *table_behind(const struct object *table, const struct path_step *step)
 {
     const struct field *field =
@@ -123,7 +123,7 @@ static void displace_group(const struct object *table, const struct path_step *s
     }
 }
 
-/* Null and 0 say that it is another one. */
+/* null and 0 mean that another member of the group is used. */
 static bool says_nothing(const json_t *value)
 {
     return json_is_null(value) || (json_is_number(value) && json_number_value(value) == 0);

@@ -12,7 +12,8 @@ err fail_at(const struct place *place, const struct text *message)
     return fail(ERR_INPUT, "%s%s%s", text.at, text.length ? ": " : "", message->at);
 }
 
-/* A name where yes or no is wanted, a list where one is: somebody takes the key for another. */
+/* A name instead of a bool, a list instead of a single value: the key was probably mistaken for
+ * another. */
 static bool is_mistaken(const struct field_input *in)
 {
     if (!in->field->help) return false;
@@ -56,7 +57,7 @@ static bool in_range(const struct field *field, double number)
     return !field_has_max(field) || number <= field->max;
 }
 
-/* 1e6 is an integer too: JSON has one kind of number, and people write steps like this. */
+/* 1e6 is an integer too: JSON has one type of number, and people write steps like this. */
 static bool read_integer(const json_t *json, int64_t *ret)
 {
     if (json_is_integer(json)) {
@@ -153,7 +154,7 @@ static err parse_list(const struct field_input *in, struct member_type member, s
         const struct place place = place_element(in->place, (int)i);
         struct field field = *in->field;
         field.type = member.type;
-        field.fallback = NULL; /* of the whole list, not of its members */
+        field.fallback = NULL; /* it is the list's, not its members' */
         const struct field_input element = {in->arena, &field, json_array_get(in->json, i), &place};
         TRY(member.parse(&element, at + i * member.size));
     }

@@ -1,8 +1,8 @@
 /* schema.c - the tables as JSON Schema (2020-12), for editors and other programs.
  *
- * Each list of kinds is one definition under $defs, however often it is used, so that tables may
- * contain themselves. jansson's setters take their value and pass NULL on: without memory the
- * result is NULL or lacks members, and nothing else happens.
+ * Each list of kinds is one definition under $defs, however often it is used, so that tables may be
+ * recursive. jansson's setters take ownership of values and accept NULL: without memory the result
+ * is NULL or lacks members.
  */
 #include "core/base/fields/fields_inside.h"
 
@@ -55,7 +55,7 @@ static json_t *choices_schema(const struct field *field)
     return json_pack("{s:o}", "enum", names);
 }
 
-/* A list, or where the parser takes it a single integer. */
+/* A list, or a single integer where the parser accepts one. */
 static json_t *integers_schema(const struct field *field)
 {
     json_t *list = list_schema(field, number_schema(field, "integer"));
@@ -139,7 +139,8 @@ static json_t *closed_object(const char *summary, json_t *properties, json_t *re
     return result;
 }
 
-/* Exactly one member of the group that a field begins; NULL: it begins none that is required. */
+/* Exactly one member of the group that a field begins; NULL: the field does not begin a required
+ * group. */
 static json_t *one_of_group(const struct object *object, int begin)
 {
     const char *group = object->fields[begin].group;
@@ -154,7 +155,7 @@ static json_t *one_of_group(const struct object *object, int begin)
     return json_pack("{s:o}", "oneOf", members);
 }
 
-/* "oneOf" of the group that is required, or where there are several "allOf" them */
+/* "oneOf" for a required group, or "allOf" of these for several */
 static void require_group(const struct object *object, json_t *schema)
 {
     json_t *groups = json_array();
@@ -190,7 +191,7 @@ static json_t *kind_schema(struct schema *schema, const struct definition *of,
     return result;
 }
 
-/* A bare name, of a kind that requires nothing; NULL: there is no such kind. */
+/* A bare name, of a kind without required fields; NULL: there is no such kind. */
 static json_t *names_schema(const struct definition *of)
 {
     json_t *names = json_array();
@@ -213,7 +214,7 @@ static json_t *bare_number_schema(const struct kinds *kinds)
     return number_schema(field, field->type == FIELD_INT ? "integer" : "number");
 }
 
-/* Every name is allowed but those that are known, which are described. */
+/* Any name other than the known ones, which have schemas of their own. */
 static json_t *more_schema(const struct kinds *kinds)
 {
     json_t *names = json_array();
@@ -238,10 +239,10 @@ static json_t *define(struct schema *schema, const struct definition *of)
     return json_pack("{s:o}", "anyOf", ways);
 }
 
-/* "data format" becomes data_format, or data_format_2: a name is part of a URI. */
+/* "data format" becomes data_format, or data_format_2 if taken: names are part of a URI. */
 static void set_name(struct definition *added, json_t *taken)
 {
-    char noun[DEFINITION_NAME_MAX - 4]; /* with room for a number */
+    char noun[DEFINITION_NAME_MAX - 4]; /* leaves room for a number */
     snprintf(noun, sizeof noun, "%s", added->kinds->noun);
     for (char *c = noun; *c; c++)
         if (*c == ' ') *c = '_';
@@ -250,7 +251,7 @@ static void set_name(struct definition *added, json_t *taken)
         snprintf(added->name, sizeof added->name, "%s_%d", noun, i);
 }
 
-/* The definition's place, kept before it is filled: it may refer to itself. */
+/* Reserves the definition before it is filled, since it may refer to itself. */
 static const struct definition *reserve(struct schema *schema, const struct kinds *kinds,
                                         const struct object *common)
 {

@@ -1,4 +1,4 @@
-/* text.c - words for places, for what a field wants and for what stands there instead. */
+/* text.c - texts of messages: paths, what a field expects, what was found. */
 #include "core/base/fields/fields_inside.h"
 
 #include <math.h>
@@ -185,7 +185,7 @@ json_type text_in_quotes(const char *string)
     return type;
 }
 
-/* As shells, YAML and cells of tables have numbers, and JSON should not. */
+/* A number in quotes, as it may come from shells, YAML or table cells. */
 static void add_in_quotes(struct text *text, const char *string)
 {
     static const char *const names[] = {

@@ -1,4 +1,4 @@
-/* write.c - an object the other way round: as JSON again; and its fields by name. */
+/* write.c - an object back to JSON; and its fields by name. */
 #include <assert.h>
 
 #include "core/base/fields/fields_inside.h"
@@ -47,7 +47,7 @@ static json_t *value_of(const struct field *field, const char *at)
     case FIELD_JSON:
         return *(json_t *const *)at ? json_deep_copy(*(json_t *const *)at) : json_null();
     default:
-        assert(false); /* no caller has others */
+        assert(false); /* other types are not supported */
         return NULL;
     }
 }

@@ -1,4 +1,5 @@
-/* thread.h - a thread that no signal reaches: signals are for the thread that waits for them. */
+/* thread.h - a thread with all signals blocked: they are delivered to the thread that waits for
+ * them. */
 #ifndef CORE_BASE_THREADS_THREAD_H
 #define CORE_BASE_THREADS_THREAD_H
 
@@ -9,10 +10,10 @@
 
 err thread_start(pthread_t *, void *(*run)(void *), void *context);
 
-/* Once *is_over nobody wants any more what this thread reads: it does not wait for a server then
- * (net/http.h), and what it waits for fails. */
+/* Once *is_over is true, this thread's reads are not needed any more: requests to servers
+ * (net/http.h) fail instead of waiting. */
 void thread_reads_until(const _Atomic bool *is_over);
-bool thread_is_watched(void); /* somebody may say so */
+bool thread_is_watched(void); /* thread_reads_until was called */
 bool thread_is_over(void);
 
 #endif

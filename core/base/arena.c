@@ -15,8 +15,7 @@ struct arena_block {
     _Alignas(ARENA_ALIGN) uint8_t memory[]; /* zeroed when the block is made */
 };
 
-/* Of what a peer chooses an arena keeps short texts alone, so there is no caller that could go on.
- */
+/* A peer can make an arena keep short texts only, so this is not worth an error in every caller. */
 _Noreturn static void out_of_memory(size_t bytes)
 {
     fprintf(stderr, "out of memory: %zu bytes for a description\n", bytes);
@@ -38,7 +37,7 @@ void *arena_new(struct arena *arena, size_t bytes)
 {
     if (bytes > PTRDIFF_MAX - ARENA_BLOCK_BYTES) out_of_memory(bytes);
     size_t wanted = (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-    if (wanted == 0) wanted = ARENA_ALIGN; /* every result is an address of its own */
+    if (wanted == 0) wanted = ARENA_ALIGN; /* so that every result is a distinct address */
 
     struct arena_block *block = arena->blocks;
     if (!block || block->size - block->used < wanted) block = add_block(arena, wanted);

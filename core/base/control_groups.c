@@ -1,9 +1,9 @@
 /* control_groups.c - see control_groups.h.
  *
  * /proc/self/cgroup names the groups of the process, one line "0::PATH" for version 2 and
- * "N:cpu,cpuacct:PATH" for version 1; /proc/self/mountinfo says where their hierarchies are seen.
- * A limit binds all groups below it, so every folder from the mount down to the own group is read.
- * In a container the path may be the host's and not be there: then what the mount itself says
+ * "N:cpu,cpuacct:PATH" for version 1; /proc/self/mountinfo says where their hierarchies are seen. A
+ * limit holds for all groups below it, so every folder from the mount down to the own group is
+ * read. In a container the path may be the host's and not exist: then the limit of the mount itself
  * counts.
  */
 #include "core/base/control_groups.h"
@@ -14,7 +14,7 @@
 enum {
     MOUNTS_MAX = 65536, /* lines that are read */
     GROUPS_MAX = 64,    /* lines of /proc/self/cgroup */
-    LINES_MAX = 200,    /* of a file of numbers with names */
+    LINES_MAX = 200,    /* of a file of named numbers */
 };
 
 struct control_group {
@@ -55,7 +55,7 @@ bool control_named(FILE *file, const char *name, double *ret)
     return is_told;
 }
 
-/* Is the word among those between commas? */
+/* Is the word in a list with commas? */
 static bool lists(const char *words, size_t bytes, const char *word)
 {
     const size_t length = strlen(word);
@@ -85,7 +85,7 @@ static void tighten(double *least, double other)
     if (other > 0 && (*least == 0 || other < *least)) *least = other;
 }
 
-/* Of the group and all above it; below: its path from the mount on. */
+/* The least limit of the group and all above it; below: its path below the mount. */
 static double limit_of_group(const struct group_search *s, const char *mount, const char *below,
                              bool is_unified)
 {
@@ -103,8 +103,8 @@ static double limit_of_group(const struct group_search *s, const char *mount, co
     return limit;
 }
 
-/* "36 25 0:32 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct": the part of the
- * hierarchy that is seen, where, and of which kind. */
+/* "36 25 0:32 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct": root of the mount
+ * in the hierarchy, mount point, type. */
 static double limit_of_mount(const struct group_search *s, char *line,
                              const struct control_group *group)
 {

@@ -47,7 +47,7 @@ bool counter_is_of(enum counter c, bool is_ps, bool is_first)
 {
     switch (counter_rows[c].owner) {
     case BY_WORKER:
-    case BY_CHIEF: /* any worker may come to lead */
+    case BY_CHIEF: /* any worker may become chief */
         return !is_ps;
     case BY_PS:
         return is_ps;
@@ -170,7 +170,7 @@ static void write_family(FILE *out, const struct counter_row *row)
             counter_type_name(row->type));
 }
 
-/* Where the family of the row at `first` ends: rows of one stand together. */
+/* The end of the family of the row at `first`: its rows stand together. */
 static int family_end(const struct counter_row *rows, int first, int count)
 {
     int end = first + 1;
@@ -185,7 +185,7 @@ static bool is_of_any(int c, const struct task_status *status, int count)
     return false;
 }
 
-/* Samples of a histogram of one task stand together. more: a label in front of a row's own. */
+/* The samples of one task's histogram stand together. more: a label in front of the row's own. */
 static void write_samples(FILE *out, const struct counter_row *rows, int count, const double *at,
                           const char *more)
 {

@@ -1,4 +1,4 @@
-/* crc32c.c - the choice, and the way that needs nothing but a table (slicing by 8). */
+/* crc32c.c - the choice of implementation, and the one in software (slicing by 8). */
 #include "core/base/crc32c.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* crc of (what has the checksum crc) followed by data; crc 0: of data alone. */
+/* The checksum of earlier bytes, whose checksum is crc, followed by data; crc 0: of data alone. */
 uint32_t crc32c_extend(uint32_t crc, const void *data, size_t bytes);
 
 static inline uint32_t crc32c(const void *data, size_t bytes)
@@ -21,8 +21,8 @@ static inline uint32_t crc32c_mask(uint32_t crc)
     return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
 
-/* The two ways to do it, for crc32c_extend and its test. *state is the inverted checksum. The
- * hardware way returns false, and does nothing, on a machine that has no instruction for it. */
+/* The two implementations, for crc32c_extend and its test. *state is the inverted checksum. The one
+ * in hardware returns false, and does nothing, on a machine that has no instruction for it. */
 void crc32c_software(uint32_t *state, const void *data, size_t bytes);
 bool crc32c_hardware(uint32_t *state, const void *data, size_t bytes);
 

@@ -1,4 +1,4 @@
-/* crc32c_x86.c - with the instruction of SSE 4.2. */
+/* crc32c_x86.c - the implementation with the instruction of SSE 4.2. */
 #include "core/base/crc32c.h"
 
 #include <string.h>

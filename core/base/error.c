@@ -10,8 +10,8 @@
 #include "core/base/text.h"
 
 enum {
-    WHOLE_TEXT_MAX = 16 << 10, /* of which a message is made */
-    WORD_KEPT_MIN = 160,       /* what is left of a word, such as a path, that is too long */
+    WHOLE_TEXT_MAX = 16 << 10, /* before it is shortened to ERROR_TEXT_MAX */
+    WORD_KEPT_MIN = 160,       /* bytes left of a word, such as a path, that is too long */
 };
 static _Thread_local char last_text[ERROR_TEXT_MAX];
 
@@ -36,8 +36,8 @@ static char *longest_word(char *text, size_t *ret_length)
     return longest;
 }
 
-/* What is wrong stands behind where: so long words lose bytes in their middle, rather than the text
- * its end. */
+/* What is wrong follows where it is wrong: so long words lose bytes in their middle, rather than
+ * the text its end. */
 static void shorten_words(char *text)
 {
     size_t length = strlen(text), word_length;
@@ -57,8 +57,8 @@ static void shorten_words(char *text)
 }
 
 /* The format's text, then ": more" unless more is NULL. A second buffer, so that the arguments may
- * be the text that is replaced. Arguments may be names of files or words of a peer. Of a URL that
- * is cut nobody can say what is secret. */
+ * be the text that is replaced. Arguments may be names of files or words of a peer. A URL that the
+ * buffer cut is dropped: its secrets cannot be found any more. */
 __attribute__((format(printf, 2, 0))) static void set_text(const char *more, const char *format,
                                                            va_list arguments)
 {

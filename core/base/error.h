@@ -1,13 +1,13 @@
-/* error.h - what went wrong, as a value.
+/* error.h - kinds of errors, and the text of the last one.
  *
  * A function that can fail returns err. The kind says what the caller does next; the text is for a
- * person and stands in a buffer of the calling thread until the next fail(). Callers on the way up
- * put where they were in front of it:
+ * person and stays in a buffer of the calling thread until the next fail(). Callers put their
+ * context in front of it:
  *
  *     err e = shape_parse(...);
  *     if (e) return fail_prefix(e, "model[%d]", i);   ->  "model[2]: units must be from 1 to ..."
  *
- * The text is safe to show, whatever it quotes (printable.h).
+ * The text is safe to print, whatever it quotes (printable.h).
  *
  * Out parameters (ret_...) are written only when OK is returned.
  */
@@ -19,12 +19,12 @@ enum [[nodiscard]] err{
     ERR_MEMORY,              /* no memory, or a limit on memory reached */
     ERR_IO,                  /* the operating system refused a file or a socket */
     ERR_PEER,                /* another task is lost or refused: may work when started again */
-    ERR_PROTOCOL,            /* a peer sent what it must not */
+    ERR_PROTOCOL,            /* a peer violated the protocol */
     ERR_DEVICE,              /* an arithmetic library or a GPU failed */
-    ERR_LOST,                /* a GPU broke while it worked: may work when started again */
+    ERR_LOST,                /* a GPU failed at run time: may work when started again */
     ERR_NUMBER,              /* NaN or infinity where a number must be */
     ERR_TIMEOUT,             /* a named limit on waiting was reached */
-    ERR_STOPPED,             /* asked to stop by a signal */
+    ERR_STOPPED,             /* a signal asked to stop */
 };
 typedef enum err err;
 
@@ -45,7 +45,7 @@ err fail_prefix(err kind, const char *format, ...) __attribute__((format(printf,
 /* The text of this thread's last failure; "" before the first. */
 const char *error_text(void);
 
-/* A word for the kind: "bad input", "lost peer", ... */
+/* The kind in words: "bad input", "lost peer", ... */
 const char *error_kind_name(err kind);
 
 #endif

@@ -50,7 +50,7 @@ struct hash_state {
     struct two v, w;
 };
 
-/* near: by how much v.first and w.second count */
+/* near: the factor of v.first and w.second */
 static void mix_block(struct hash_state *s, const uint8_t *at, uint64_t factor, uint64_t near)
 {
     s->x = farm_turn(s->x + s->y + s->v.first + farm_load_8(at + 8), 37) * factor;
@@ -65,7 +65,7 @@ static void mix_block(struct hash_state *s, const uint8_t *at, uint64_t factor, 
     s->x = z;
 }
 
-/* All blocks but the last, which is the last 64 bytes wherever they begin. */
+/* All blocks, where the last one is always the last 64 bytes and may overlap the one before. */
 static uint64_t of_more(const uint8_t *at, size_t count)
 {
     const uint64_t seed = 81;

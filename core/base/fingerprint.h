@@ -1,7 +1,7 @@
-/* fingerprint.h - a hash that means the same everywhere and always: FarmHash's Fingerprint64, with
- * which TensorFlow puts words into buckets.
+/* fingerprint.h - a hash that is the same on every machine and in every version: FarmHash's
+ * Fingerprint64, with which TensorFlow assigns words to hash buckets.
  *
- * Most words are short, and a file has many: what is made of those is inline.
+ * Most words are short, and a file has many: the code for short ones is inline.
  */
 #ifndef CORE_BASE_FINGERPRINT_H
 #define CORE_BASE_FINGERPRINT_H
@@ -17,7 +17,7 @@
 static const uint64_t FARM_PRIME_0 = UINT64_C(0xc3a5c85c97cb3127);
 static const uint64_t FARM_PRIME_2 = UINT64_C(0x9ae16a3b2f90404f);
 
-/* Little endian, on every machine */
+/* Little-endian, on every machine */
 static inline uint64_t farm_load_8(const uint8_t *at)
 {
     uint64_t word;
@@ -73,7 +73,7 @@ static inline uint64_t fingerprint(const void *bytes, size_t count)
     return count <= 16 ? farm_of_16_at_most(bytes, count) : farm_of_long(bytes, count);
 }
 
-/* Of two fingerprints in this order, as TensorFlow joins the parts of a cross */
+/* Combines two fingerprints, in this order, as TensorFlow does for crossed columns */
 static inline uint64_t fingerprint_join(uint64_t first, uint64_t second)
 {
     static const uint64_t factor = UINT64_C(0xc6a4a7935bd1e995);

@@ -22,9 +22,9 @@
 #include "core/base/printable.h"
 
 enum { LOG_LINE_MAX = 4096, LOG_TASK_MAX = 64, LOG_WRITE_TRIES = 16, LOG_COLUMNS = 80 };
-/* A character of JSON may need a backslash; what stands before the text is time, level and task. */
+/* A character in JSON may need a backslash; time, level and task precede the text. */
 enum { LOG_JSON_HEAD_MAX = 256, LOG_JSON_TEXT_MAX = (LOG_LINE_MAX - LOG_JSON_HEAD_MAX) / 2 };
-enum { LOG_LIMITED_TEXT_MAX = LOG_LINE_MAX / 2 }; /* what is added to it must fit too */
+enum { LOG_LIMITED_TEXT_MAX = LOG_LINE_MAX / 2 }; /* leaves room for what is added to it */
 
 static const char clear_line[] = "\r\033[K";
 
@@ -33,8 +33,9 @@ static struct {
     char task[LOG_TASK_MAX]; /* "worker/1" or "" */
     atomic_bool status_shown;
     enum log_format format;
-    bool ends_at_terminal; /* set at start, though standard error is a pipe */
-    double pace_s;         /* -1: as without log_set_pace() */
+    bool ends_at_terminal; /* log_set_terminal: standard error is a pipe to a launcher at a terminal
+                            */
+    double pace_s;         /* -1: log_set_pace() was not called */
 } state = {.level = LOG_INFO, .pace_s = -1};
 
 struct line {
@@ -60,7 +61,7 @@ print_safely(char *to, size_t size, const char *format, va_list arguments)
     const int wanted = vsnprintf(text, sizeof text, format, arguments);
     to[0] = '\0';
     if (wanted < 0) return;
-    char *url = urls_hide(text); /* of one that is cut nobody can say what is secret */
+    char *url = urls_hide(text); /* a URL that is cut is dropped: its secrets cannot be found */
     if (wanted >= LOG_LINE_MAX && url) *url = '\0';
     for (char *c = text; *c; c++)
         if (*c == '\n') *c = ' ';
@@ -198,7 +199,7 @@ write_unlimited(enum log_level level, const char *format, va_list arguments)
     write_text(level, text);
 }
 
-/* Not of a place: who says it has a limit of its own. */
+/* Without a place: the caller has a limit of its own. */
 __attribute__((format(printf, 2, 3))) static void write_line(enum log_level level,
                                                              const char *format, ...)
 {
@@ -226,10 +227,10 @@ static struct places {
         struct log_place place; /* file NULL: none yet */
         enum log_level level;
         uint64_t since_ms, said, left_out;
-        char example[EXAMPLE_MAX]; /* the first that was left out */
+        char example[EXAMPLE_MAX]; /* the first line that was left out */
     } at[PLACES_MAX];
-    int silenced;         /* of them */
-    bool has_told_at_end; /* atexit() knows */
+    int silenced;         /* places that left lines out */
+    bool has_told_at_end; /* the function for atexit() is registered */
 } places = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static uint64_t (*now_ms_of_test)(void);
@@ -244,7 +245,7 @@ static uint64_t time_now_ms(void)
     return now_ms_of_test ? now_ms_of_test() : clock_ms();
 }
 
-/* Where all are taken, which no program comes to, the rest share one. */
+/* If all PLACES_MAX are taken, which no program reaches, the rest share one. */
 static struct spoken *spoken_of(const struct log_place *place)
 {
     const size_t first = ((uintptr_t)place->file >> 3) * 31 + (size_t)place->line;
@@ -256,7 +257,7 @@ static struct spoken *spoken_of(const struct log_place *place)
     return &places.at[0];
 }
 
-/* With the lock: what it says now, and starts over. */
+/* With the lock held: returns what the place left out, and starts its count anew. */
 static struct spoken take_left_out(struct spoken *at, uint64_t time_ms)
 {
     const struct spoken before = *at;
@@ -274,7 +275,7 @@ static void tell_left_out(const struct spoken *before, uint64_t time_ms)
                    (double)(time_ms - before->since_ms) / 1000, before->example);
 }
 
-/* is_over: whatever the time is. */
+/* is_over: the process ends, so all places report. */
 static void tell_all_left_out(bool is_over)
 {
     const uint64_t time_ms = time_now_ms();
@@ -311,7 +312,7 @@ static void leave_out(struct spoken *at, enum log_level level, const char *text)
     if (!places.has_told_at_end) places.has_told_at_end = atexit(tell_at_end) == 0;
 }
 
-/* Whether the place may say this now. */
+/* Whether the place may write this line now. */
 static bool admit(const struct log_place *place, enum log_level level, const char *text)
 {
     const uint64_t time_ms = time_now_ms();

@@ -35,7 +35,7 @@ static double limit_of_folder(const char *root, const char *folder, bool is_unif
     return control_number(root, folder, file, &bytes) ? bytes : 0;
 }
 
-/* Never 0, which would be no limit. */
+/* Never 0, which would mean no limit. */
 static double left_of_folder(const char *root, const char *folder, bool is_unified)
 {
     const double limit = limit_of_folder(root, folder, is_unified);

@@ -1,4 +1,4 @@
-/* number_bytes.h - a float64 as the 8 bytes of a message, the lowest first. */
+/* number_bytes.h - a float64 as the 8 bytes of a message, little-endian. */
 #ifndef CORE_BASE_NUMBER_BYTES_H
 #define CORE_BASE_NUMBER_BYTES_H
 

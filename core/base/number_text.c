@@ -1,7 +1,6 @@
 /* number_text.c - see number_text.h. A float is scaled to nine digits before the point, in double,
- * whose error is less than 1e-6 of the last digit; what lies so near to the middle between two that
- * this could matter is left to printf.
- */
+ * whose error is less than 1e-6 of the last digit; numbers so near to the middle between two that
+ * this could matter are left to printf. */
 #include "core/base/number_text.h"
 
 #include <math.h>
@@ -22,8 +21,8 @@ static double scaled(double x, int by)
     return by >= 0 ? x * powers[by] : x / powers[-by];
 }
 
-/* x = 0.d1d2d3... times 10 to the power of exponent + 1. How many digits; 0: too near to the middle
- * of two numbers of nine. */
+/* x = 0.d1d2d3... times 10 to the power of exponent + 1. Returns the number of digits; 0: too near
+ * to the middle between two numbers of nine digits. */
 static int find_digits(double x, char digits[DIGITS], int *ret_exponent)
 {
     int two;

@@ -7,9 +7,10 @@
 
 enum { NUMBER_TEXT_BYTES = 24 }; /* with the NUL behind it */
 
-/* The same characters as "%.9g" of printf, which bring a float back exactly. How many there are */
+/* Writes the same characters as printf's "%.9g", from which a float is read back exactly. Returns
+ * their number. */
 size_t number_text(float, char ret[NUMBER_TEXT_BYTES]);
-/* The same as "%lld" */
+/* As "%lld" */
 size_t whole_text(int64_t, char ret[NUMBER_TEXT_BYTES]);
 
 #endif

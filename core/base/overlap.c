@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
-/* What leaves early asynchronously is in the way of values that another worker waits for: two
- * workers that were in step get out of it. So a node's gradients are not cut then. */
+/* In asynchronous training gradients that leave early delay the values that another worker waits
+ * for: two workers that were in step get out of it. So the gradients of one node are not cut then.
+ */
 unsigned overlap_of_step(const struct overlap_step *s)
 {
     const bool travels = !s->is_alone && s->parts != PARTS_NEVER && !s->has_towers;
@@ -21,8 +22,9 @@ unsigned overlap_of_step(const struct overlap_step *s)
     return plan;
 }
 
-/* A gradient that comes in parts would keep the window that it is lent for as long as its worker
- * computes; in rounds of all workers they are lent in an order that bears that (ps_pool.c). */
+/* A gradient that comes in parts would occupy the window lent to it for as long as its worker
+ * computes; in rounds of all workers windows are lent in an order that allows for that (ps_pool.c).
+ */
 unsigned overlap_of_rounds(const struct overlap_rounds *r)
 {
     unsigned plan = 0;
@@ -32,9 +34,9 @@ unsigned overlap_of_rounds(const struct overlap_rounds *r)
     return plan;
 }
 
-/* Within one host a part is work for nothing, unless it helps somebody far away (ADVANCE). And
- * where all workers are far and are answered one after another, values that all wait for in pieces
- * would come to all of them late. */
+/* Within one host parts cost work and gain nothing, unless they help a worker on another host
+ * (ADVANCE). And if all workers are on other hosts and are answered one after another, sending
+ * values in parts would delay them for all. */
 unsigned overlap_of_link(const struct overlap_link *l)
 {
     unsigned plan = 0;

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of a character by its first byte; 0: none begins so. */
+/* The length of a character, from its first byte; 0: none begins so. */
 static int bytes_of(unsigned char first)
 {
     if (first < 0x80) return 1;
@@ -13,7 +13,7 @@ static int bytes_of(unsigned char first)
     return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
 }
 
-/* Neither longer than need be, nor half of a pair, nor beyond the last one. */
+/* Not overlong, no surrogate, not above U+10FFFF. */
 static bool is_character(uint32_t code, int bytes)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -25,7 +25,7 @@ static bool is_control(uint32_t code)
     return (code < 0x20 && code != '\n') || (code >= 0x7f && code <= 0x9f);
 }
 
-/* As utf8_bytes; its code. */
+/* As utf8_bytes; ret_code: its code point. */
 static int read_character(const char *at, size_t count, uint32_t *ret_code)
 {
     if (count == 0) return PRINTABLE_BEGUN;
@@ -48,7 +48,7 @@ int utf8_bytes(const char *at, size_t count)
     return read_character(at, count, &code);
 }
 
-/* Most text is ASCII, which is passed over by words of 8. */
+/* Most text is ASCII, which is skipped 8 bytes at a time. */
 size_t utf8_prefix(const char *at, size_t count)
 {
     size_t done = 0;
@@ -85,8 +85,8 @@ int printable_escape(char byte, char to[PRINTABLE_BYTES_MAX])
     return PRINTABLE_BYTES_MAX;
 }
 
-/* Neither ink nor a usual blank: marks of byte order, joiners, spaces of other widths, turns of the
- * direction. What is quoted with one looks like what it is not. */
+/* Invisible, and not a usual blank: byte order marks, joiners, spaces of other widths, changes of
+ * direction. A name with one looks like another name. */
 static bool is_hidden(const char *at, int bytes)
 {
     static const struct {
@@ -103,8 +103,8 @@ static bool is_hidden(const char *at, int bytes)
     return false;
 }
 
-/* One character, or the escaped byte where it is none: its bytes at ret, how many of text in
- * ret_taken. */
+/* Writes one character, or an escaped byte, to ret and returns its length; ret_taken: bytes of text
+ * that this took. */
 static int next_character(const char *text, size_t count, char ret[PRINTABLE_BYTES_MAX],
                           size_t *ret_taken)
 {

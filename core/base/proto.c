@@ -41,7 +41,7 @@ struct view buffer_view(const struct buffer *b)
 }
 
 /* Doubles, so that a buffer filled byte by byte is copied a few times only. After a failure nothing
- * is put any more, and is_short stays. */
+ * more is added, and is_short stays. */
 static bool buffer_reserve(struct buffer *b, size_t bytes)
 {
     if (b->is_short) return false;
@@ -68,7 +68,7 @@ void buffer_byte(struct buffer *b, int byte)
     buffer_put(b, &(uint8_t){(uint8_t)byte}, 1);
 }
 
-/* 7 bits at a time, the low ones first; the top bit says that more follow. */
+/* 7 bits per byte, the low ones first; the top bit says that more bytes follow. */
 static size_t encode_varint(uint64_t value, uint8_t ret[VARINT_BYTES_MAX])
 {
     size_t count = 0;
@@ -157,7 +157,7 @@ void proto_bytes(struct buffer *b, int field, const void *data, size_t bytes)
     buffer_put(b, data, bytes);
 }
 
-/* One byte is passed where no character begins: the next may begin right there. */
+/* Skips one byte where no character begins: the next may begin right after it. */
 void proto_string(struct buffer *b, int field, const char *text)
 {
     const size_t begin = proto_open(b, field);
@@ -190,14 +190,14 @@ void proto_packed_varints(struct buffer *b, int field, const int64_t *values, in
     proto_close(b, begin);
 }
 
-/* The length comes in between when it is known. */
+/* proto_close puts the length in front. */
 size_t proto_open(struct buffer *b, int field)
 {
     put_key(b, field, WIRE_BYTES);
     return b->used;
 }
 
-/* How many bytes the length takes is known only now: the content moves on by this many. */
+/* Only now is it known how many bytes the length takes: the content is moved back by these. */
 void proto_close(struct buffer *b, size_t begin)
 {
     uint8_t length[VARINT_BYTES_MAX];

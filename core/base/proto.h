@@ -1,5 +1,5 @@
-/* proto.h - bytes of files and messages: views that are read from the front, buffers that grow, and
- * in both the fields of protocol buffers.
+/* proto.h - reads bytes of files and messages from views, writes them to growing buffers, and does
+ * so for protocol buffers.
  *
  * A field is a key (number and kind) and its content; fields are written in the order of the calls.
  */
@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of somebody else, read from the front. The functions return false, and the view is of no
- * more use, where it ends too early. Numbers of a fixed size are little-endian. */
+/* Borrowed bytes, read from the front. The functions return false if the view ends too early; it
+ * must not be used then. Numbers of a fixed size are little-endian. */
 struct view {
     const uint8_t *at, *end;
 };
@@ -24,8 +24,8 @@ static inline size_t view_bytes(struct view s)
 
 bool view_long_varint(struct view *, uint64_t *ret);
 
-/* At most 10 bytes; most often one. What is longer is read from a copy: a view whose address nobody
- * else has stays in registers. */
+/* At most 10 bytes; most often one. Longer ones are read from a copy, so that the view's address
+ * does not escape and it stays in registers. */
 static inline bool view_varint(struct view *s, uint64_t *ret)
 {
     if (s->at < s->end && *s->at < 0x80) {
@@ -58,7 +58,7 @@ static inline bool view_fixed64(struct view *s, uint64_t *ret)
     return true;
 }
 
-/* The first bytes, this many */
+/* Takes the first `bytes` bytes as a view */
 static inline bool view_cut(struct view *s, uint64_t bytes, struct view *ret)
 {
     if (bytes > view_bytes(*s)) return false;
@@ -67,15 +67,15 @@ static inline bool view_cut(struct view *s, uint64_t bytes, struct view *ret)
     return true;
 }
 
-/* Bytes that grow. Zeroed is empty. Where memory ran out nothing is added any more: whoever hands
- * the buffer on asks is_short once. */
+/* A growing buffer. Zeroed is empty. After memory has run out nothing more is added: check is_short
+ * once, before the buffer is used. */
 struct buffer {
     uint8_t *at;
     size_t used, room;
     bool is_short;
 };
 void buffer_clear(struct buffer *); /* empty and not short; keeps its memory */
-void buffer_drop(struct buffer *);  /* leaves it empty */
+void buffer_drop(struct buffer *);  /* frees its memory */
 struct view buffer_view(const struct buffer *);
 void buffer_put(struct buffer *, const void *, size_t bytes);
 void buffer_byte(struct buffer *, int byte);
@@ -83,7 +83,8 @@ void buffer_varint(struct buffer *, uint64_t);
 void buffer_fixed32(struct buffer *, uint32_t);
 void buffer_fixed64(struct buffer *, uint64_t);
 
-/* One field of a message: value holds varints and fixed numbers, bytes what has a length. */
+/* One field of a message: value holds varints and fixed-size numbers, bytes holds strings and
+ * messages. */
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
 struct proto_field {
     uint64_t number; /* of the field */
@@ -92,8 +93,8 @@ struct proto_field {
     struct view bytes;
 };
 
-/* Here, since a reader of many small fields waits longer for the struct to come through memory than
- * for all else. */
+/* Inline, because passing the struct through memory would take most of the time of a reader of many
+ * small fields. */
 static inline bool proto_next(struct view *s, struct proto_field *ret)
 {
     uint64_t tag, bytes;
@@ -113,23 +114,25 @@ static inline bool proto_next(struct view *s, struct proto_field *ret)
     case WIRE_BYTES:
         return view_varint(s, &bytes) && view_cut(s, bytes, &ret->bytes);
     }
-    return false; /* groups, which nobody writes any more, and what is no kind at all */
+    return false; /* groups, which are deprecated, and unknown wire types */
 }
 
-/* A 0 is written, but by the one function that says not: proto3 leaves defaults out. */
+/* These also write a 0, except proto_varint_unless_zero: proto3 omits defaults. */
 void proto_varint(struct buffer *, int field, uint64_t value);
 void proto_varint_unless_zero(struct buffer *, int field, uint64_t value);
 void proto_fixed32(struct buffer *, int field, uint32_t value);
 void proto_double(struct buffer *, int field, double value);
 void proto_float(struct buffer *, int field, float value);
 void proto_bytes(struct buffer *, int field, const void *data, size_t bytes);
-/* What is not UTF-8 becomes question marks: a reader refuses the whole message for one bad byte. */
+/* Bytes that are not UTF-8 become question marks: a reader refuses the whole message for one bad
+ * byte. */
 void proto_string(struct buffer *, int field, const char *text);
 void proto_packed_doubles(struct buffer *, int field, const double *values, int count);
 void proto_packed_floats(struct buffer *, int field, const double *values, int count);
 void proto_packed_varints(struct buffer *, int field, const int64_t *values, int count);
 
-/* What is written between the two is a field: a message, or bytes. Returns where it begins. */
+/* What is written between the two becomes a field: a message, or bytes. proto_open returns its
+ * begin for proto_close. */
 size_t proto_open(struct buffer *, int field);
 void proto_close(struct buffer *, size_t begin);
 

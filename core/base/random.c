@@ -53,10 +53,10 @@ static uint64_t feistel(uint64_t key, uint64_t rows, uint64_t columns, uint64_t 
     return left * columns + right;
 }
 
-/* Walks the cycle of the bijection from position to its next member below size. The walk ends: a
- * cycle comes back to position, which is below size, at the latest. Two members of [0, size) never
- * meet the same next one, so this is a permutation. The domain is the smallest rectangle near a
- * square, so hardly any walk takes a second step. */
+/* Cycle walking: applies the bijection until the result is below size. That ends, since a cycle
+ * returns to position, which is below size. Two members of [0, size) never reach the same next one,
+ * so this is a permutation. The domain is the smallest rectangle near a square, so a second step is
+ * rarely needed. */
 uint64_t random_permute(uint64_t key, uint64_t size, uint64_t position)
 {
     const uint64_t rows = (uint64_t)ceil(sqrt((double)size));

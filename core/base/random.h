@@ -37,7 +37,7 @@ float random_normal(uint64_t key, uint64_t index);
 /* N(0, 1) redrawn while |z| >= 2; at most 64 redraws, then 0. */
 float random_truncated_normal(uint64_t key, uint64_t index);
 
-/* The image of position under a random permutation of 0 .. size-1 that the key names: a Feistel
+/* The image of position under the random permutation of 0 .. size-1 that the key selects: a Feistel
  * network with cycle walking, O(1) in time and memory. size >= 1, position < size. */
 uint64_t random_permute(uint64_t key, uint64_t size, uint64_t position);
 

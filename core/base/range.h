@@ -19,7 +19,7 @@ static inline bool range_is_empty(struct range r)
     return r.end <= r.begin;
 }
 
-/* What both have; it may be empty. */
+/* The intersection, which may be empty. */
 static inline struct range range_meet(struct range a, struct range b)
 {
     return (struct range){a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};

@@ -1,5 +1,5 @@
-/* retries.h - how often storage or a coordinator was asked again, since it had failed: of this
- * process, by whoever asks in whichever thread. */
+/* retries.h - how many requests of this process to storage or a coordinator were retried after a
+ * failure; any thread may call. */
 #ifndef CORE_BASE_RETRIES_H
 #define CORE_BASE_RETRIES_H
 

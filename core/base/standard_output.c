@@ -13,12 +13,12 @@
 enum { PIECE_BYTES = 4096, WRITE_TRIES = 1000, WRITE_WAIT_MS = 10000 };
 
 static struct {
-    int error;                       /* of a write that failed; 0: none did */
-    char begun[PRINTABLE_BYTES_MAX]; /* of a character whose rest is still to come */
+    int error;                       /* errno of a write that failed; 0: none did */
+    char begun[PRINTABLE_BYTES_MAX]; /* bytes of a character whose rest has not come yet */
     size_t begun_count;
 } state;
 
-/* So many tries without a byte of progress: signals cut them short. 0, or the system's error. */
+/* Returns 0 or errno. Gives up after WRITE_TRIES interruptions by signals without progress. */
 static int write_all(int to, const char *bytes, size_t count)
 {
     for (int tries = 0; count > 0 && tries < WRITE_TRIES; tries++) {
@@ -42,7 +42,7 @@ void standard_output_pass(int to, const char *bytes, size_t count)
     if (to == STDOUT_FILENO && !state.error) state.error = error;
 }
 
-/* Made safe on its way out; leaves in whole pieces. */
+/* Output that is made safe, and written one full piece at a time. */
 struct output_piece {
     size_t used;
     char at[PIECE_BYTES];
@@ -64,7 +64,7 @@ static void put_escaped(struct output_piece *piece, char byte)
     put(piece, escaped, (size_t)printable_escape(byte, escaped));
 }
 
-/* Takes from what is begun all that can be told by now. */
+/* Moves whole characters from `begun` to the piece. */
 static void put_begun(struct output_piece *piece)
 {
     while (state.begun_count > 0) {
@@ -80,7 +80,7 @@ static void put_begun(struct output_piece *piece)
     }
 }
 
-/* What stdout has gathered. stdout itself sees no failure. */
+/* The write function of stdout. Reports success to stdio always. */
 static ssize_t take(void *cookie, const char *bytes, size_t count)
 {
     struct output_piece piece = {.used = 0};
@@ -96,7 +96,7 @@ static ssize_t take(void *cookie, const char *bytes, size_t count)
 void standard_output_open(void)
 {
     FILE *file = fopencookie(NULL, "w", (cookie_io_functions_t){.write = take});
-    if (!file) return; /* no memory: the system's own stdout stays */
+    if (!file) return; /* no memory: the plain stdout stays */
     setvbuf(file, NULL, isatty(STDOUT_FILENO) == 1 ? _IOLBF : _IOFBF, BUFSIZ);
     stdout = file;
 }
@@ -113,7 +113,7 @@ err standard_output_flush(void)
     return error ? fail(ERR_IO, "standard output: %s", strerror(error)) : OK;
 }
 
-/* Without memory they are printed as they are. */
+/* Without memory lines are printed as they are. */
 FILE *result_lines_begin(struct result_lines *lines)
 {
     *lines = (struct result_lines){.file = stdout};

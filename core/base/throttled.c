@@ -5,7 +5,7 @@
 
 static const double MICRO = 1e-6;
 
-/* Of version 2 "150000 100000": the second number */
+/* The quota's period; in version 2 the second number of "150000 100000" */
 static double period_of(const char *root, const char *folder, bool is_unified)
 {
     double period = 0;
@@ -18,7 +18,7 @@ static double period_of(const char *root, const char *folder, bool is_unified)
     return period;
 }
 
-/* What is asked for is the least of all groups: it is the inverse. */
+/* The inverse, because control_groups_least() finds the least. */
 static double inverse_of_folder(const char *root, const char *folder, bool is_unified)
 {
     double periods = 0;

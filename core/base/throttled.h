@@ -1,10 +1,10 @@
-/* throttled.h - how long the CPU quota of a control group has held this process up, as that of a
- * container does (docker run --cpus=1.5, limits.cpu of Kubernetes). */
+/* throttled.h - how long this process was throttled by the CPU quota of a control group, as
+ * containers have (docker run --cpus=1.5, limits.cpu of Kubernetes). */
 #ifndef CORE_BASE_THROTTLED_H
 #define CORE_BASE_THROTTLED_H
 
-/* Seconds since the group began: all periods of the quota in which it was used up before their end.
- * Of several groups it is the one that was held up most. root: as in control_groups.h. */
+/* Seconds since the group began: the sum of all quota periods in which the quota was used up before
+ * their end. Of several groups the one that was throttled most. root: as in control_groups.h. */
 double throttled_s(const char *root);
 
 #endif

@@ -1,5 +1,5 @@
-/* word_place.h - a hash table of words with open addressing: what a place holds begins with a word.
- * Whoever has the table makes the places and keeps at least one of them free. */
+/* word_place.h - a hash table of words with open addressing, whose entries begin with a struct
+ * word. The caller owns the array of entries and keeps at least one of them free. */
 #ifndef CORE_BASE_WORD_PLACE_H
 #define CORE_BASE_WORD_PLACE_H
 
@@ -9,12 +9,12 @@
 #include "core/base/fingerprint.h"
 
 struct word {
-    const char *text; /* NULL: the place is free. Need not end with a NUL */
+    const char *text; /* NULL: the entry is free. Need not end with a NUL */
     size_t length;
 };
 
-/* Where the word is, or would be: one of `size` places, a power of two, of place_bytes each. Ends
- * where a place is free. */
+/* The entry of the word, or the free one where it belongs. size: number of entries, a power of two;
+ * place_bytes: of each. */
 static inline void *word_place(void *places, size_t size, size_t place_bytes, struct word word)
 {
     size_t at = fingerprint(word.text, word.length) & (size - 1);

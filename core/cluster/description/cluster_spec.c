@@ -51,7 +51,7 @@ err cluster_host_check(const char *where, int index, const char *address)
     return e ? fail_prefix(e, "%s[%d]", where, index) : OK;
 }
 
-/* Or the end of a line: lists come from files, too, one entry a line. */
+/* Or a line end: lists may come from files with one entry per line. */
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -138,7 +138,7 @@ static err check_distinct(const struct cluster_spec *spec, struct arena *arena)
     return OK;
 }
 
-/* Then TF_CONFIG is not even read: it may belong to something else. */
+/* Whether the flags suffice: then TF_CONFIG, which may be for another program, is not read. */
 static bool is_complete(const struct cluster_flags *flags)
 {
     return flags->job_name && flags->task_index >= 0 && flags->ps_hosts && flags->worker_hosts;
@@ -156,7 +156,7 @@ static err check_no_flags(const struct cluster_flags *flags)
     return fail(ERR_INPUT, "%s needs --job_name (ps or worker)", source(flags, given, NULL, text));
 }
 
-/* "--task_index, --ps_hosts and --worker_hosts": what nobody said. */
+/* The text lists what is missing: "--task_index, --ps_hosts and --worker_hosts". */
 static err check_missing(const struct cluster_flags *flags, const struct cluster_spec *spec)
 {
     const char *missing[MISSING_MAX];
@@ -176,7 +176,7 @@ static err check_missing(const struct cluster_flags *flags, const struct cluster
     return fail(ERR_INPUT, "%s needs %s", source(flags, WORD_JOB_NAME, name, job), text);
 }
 
-/* The list of one job, where there is one. */
+/* Takes the list of one job, if given. */
 static err take_hosts(const struct cluster_flags *flags, enum job job, struct arena *arena,
                       struct strings *hosts)
 {
@@ -189,7 +189,7 @@ static err take_hosts(const struct cluster_flags *flags, enum job job, struct ar
                : e;
 }
 
-/* "ps-0" is "ps-0.training.svc", and the other way round. */
+/* "ps-0" matches "ps-0.training.svc", and vice versa. */
 static bool is_of_host(const char *address, const char *name)
 {
     const size_t host = strcspn(address, ":"), length = strlen(name);
@@ -210,7 +210,7 @@ static int find_own(const struct strings *hosts, const char *host_name)
     return found;
 }
 
-/* What the flags say goes over what TF_CONFIG says. Its task index counts only for its job. */
+/* Flags override TF_CONFIG, whose task index counts only for its own job. */
 static err merge(const struct cluster_flags *flags, const struct tf_config *config,
                  struct arena *arena, struct cluster_spec *spec)
 {
@@ -245,7 +245,7 @@ static err check_task(const struct cluster_flags *flags, const struct cluster_sp
     return OK;
 }
 
-/* A ps is called, and calls nobody. */
+/* A ps is connected to, and connects to nobody. */
 static err check_ports(const struct cluster_spec *spec)
 {
     if (spec->job == JOB_PS && !spec->is_evaluator) return OK;
@@ -276,7 +276,7 @@ static err make_of_ranks(const struct cluster_flags *flags, struct arena *arena,
     return check_distinct(ret, arena);
 }
 
-/* A place that is none of the first may be one later. */
+/* A place beyond those that take part may take part later. */
 static err make_named(const struct cluster_flags *flags, struct arena *arena,
                       struct cluster_spec *ret)
 {
@@ -388,19 +388,19 @@ void cluster_find(const struct cluster_spec *spec, enum job job, int task, char 
         snprintf(ret, ADDRESS_MAX, "%s", spec->hosts[job].at[task]);
 }
 
-/* Of the first `count` workers, those whose host is this task's. */
+/* How many of the first `count` workers are on this task's host. */
 static int workers_of_host(const struct cluster_spec *spec, int count)
 {
     int workers = 0;
-    if (spec->task < 0) return 0; /* its place is not known yet */
+    if (spec->task < 0) return 0; /* its index is not known yet */
     const char *own = spec->hosts[spec->job].at[spec->task];
     for (int i = 0; i < count; i++)
         workers += address_is_same_host(own, spec->hosts[JOB_WORKER].at[i]);
     return workers;
 }
 
-/* Tasks that find each other by a name may come back elsewhere, and nobody knows of all where they
- * were: each counts as on a host of its own. host: an address of the lists. */
+/* With a coordinator tasks may restart on other hosts, and not all addresses are known: each counts
+ * as on a host of its own. host: an address of the lists. */
 static int tasks_of_host(const struct cluster_spec *spec, enum job job, const char *host)
 {
     const struct strings *tasks = &spec->hosts[job];
@@ -410,8 +410,8 @@ static int tasks_of_host(const struct cluster_spec *spec, enum job job, const ch
     return count;
 }
 
-/* What the link of a host carries one way where each ps has as much, in such pushes: gradients to
- * its ps, and values to its workers, of all that are on others. */
+/* What a host's network link carries in one direction with balanced ps, in units of one push to one
+ * ps: gradients to its ps and values to its workers, from and to tasks on other hosts. */
 static int64_t balanced_load(const struct cluster_spec *spec, const char *host)
 {
     const struct strings *ps = &spec->hosts[JOB_PS], *workers = &spec->hosts[JOB_WORKER];
@@ -421,7 +421,7 @@ static int64_t balanced_load(const struct cluster_spec *spec, const char *host)
            (int64_t)workers_here * (ps->count - ps_here);
 }
 
-/* Where one ps has it all, its own host's link is the busiest. */
+/* If one ps holds everything, the link of its host is the busiest. */
 bool cluster_gains_by_balance(const struct cluster_spec *spec)
 {
     const struct strings *ps = &spec->hosts[JOB_PS], *workers = &spec->hosts[JOB_WORKER];

@@ -13,7 +13,7 @@ enum { HOST_FILE_BYTES_MAX = 16 << 20, LINE_MAX_BYTES = 512 };
 
 static const char blanks[] = " \t\r\n";
 
-/* How many of the slots so far are of this host. */
+/* The number of slots so far on this host. */
 static int slots_of(const struct host_slots *slots, const char *host)
 {
     int count = 0;
@@ -21,7 +21,7 @@ static int slots_of(const struct host_slots *slots, const char *host)
     return count;
 }
 
-/* A word in front of ssh's other words must not look like a flag of its own. */
+/* It becomes an argument of ssh and must not look like an option. */
 static err check_login(const char *login)
 {
     const char *at = strchr(login, '@'), *host = at ? at + 1 : login;
@@ -39,8 +39,7 @@ static bool read_count(const char *digits, int *ret)
     return *digits >= '0' && *digits <= '9' && !*end && count >= 1 && count <= HOST_SLOTS_MAX;
 }
 
-/* The number behind "slots=", or as Open MPI has it "max-slots=" and "max_slots="; else not found
- */
+/* The number after "slots=", or Open MPI's "max-slots=" and "max_slots="; false: another word */
 static bool read_slots(const char *word, int *ret_slots, int *ret_max)
 {
     static const char *const limits[] = {"max-slots=", "max_slots="};
@@ -50,7 +49,8 @@ static bool read_slots(const char *word, int *ret_slots, int *ret_max)
     return false;
 }
 
-/* "[::1]" as "::1", with which ssh and the lists of hosts begin; what stands behind it, or NULL. */
+/* Removes brackets, "[::1]" to "::1", as ssh needs it; returns what follows them; NULL: no
+ * brackets. */
 static char *cut_brackets(char *login)
 {
     char *open = strchr(login, '['), *close = strchr(login, ']');
@@ -61,7 +61,7 @@ static char *cut_brackets(char *login)
     return close + 1;
 }
 
-/* MPICH's form: "node1:3" has three; so has "[::1]:3": an address of IPv6 has colons of its own. */
+/* MPICH's form: "node1:3" has three slots; so has "[::1]:3", since IPv6 addresses have colons. */
 static err cut_slots(char *login, int *ret)
 {
     char given[LINE_MAX_BYTES];
@@ -110,7 +110,7 @@ static err read_line(char *line, struct arena *arena, struct host_slots *slots)
     return add(slots, login, count, arena);
 }
 
-/* fgets() ends at the zero byte behind the first character. */
+/* The line has a zero byte after its first character. */
 static bool is_utf16(const char *line)
 {
     return memcmp(line, "\xff\xfe", 2) == 0 || memcmp(line, "\xfe\xff", 2) == 0;

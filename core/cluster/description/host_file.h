@@ -6,8 +6,8 @@
  *     node3:2
  *     fd00::3
  *
- * A slot is room for one task; a line that says no slots has as many as it may have, or 1. What
- * stands before an @ is for ssh alone: tasks find each other by the name behind it.
+ * A slot is room for one task; without slots= a line has max-slots, or 1. The user before an @ is
+ * for ssh only: tasks connect to the name after it.
  */
 #ifndef CORE_CLUSTER_DESCRIPTION_HOST_FILE_H
 #define CORE_CLUSTER_DESCRIPTION_HOST_FILE_H
@@ -27,7 +27,7 @@ struct host_slots {
     int count, hosts;
 };
 
-/* ERR_INPUT, ERR_IO: file, line, what was found and what was expected. */
+/* ERR_INPUT, ERR_IO: the text has file, line, what was found and what was expected. */
 err host_file_read(const char *path, struct arena *, struct host_slots *ret);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { NAME_MAX_BYTES = 100, ENTRY_BYTES = 32 };
 
-/* It is a folder of the coordinator's. */
+/* The name becomes a folder at the coordinator. */
 static err check_name(const char *name)
 {
     bool is_good = name[0] && name[0] != '.' && strlen(name) <= NAME_MAX_BYTES;

@@ -1,21 +1,21 @@
-/* named.h - a cluster that has a name instead of lists of hosts: its tasks find each other
- * through a coordinator (net/coordinator). It has as many places as there can be tasks, of which
- * the first of each job take part. */
+/* named.h - a cluster that has a name instead of lists of hosts: its tasks find each other through
+ * a coordinator (net/coordinator). It has a place for each possible task; the first ones of each
+ * job take part. */
 #ifndef CORE_CLUSTER_DESCRIPTION_NAMED_H
 #define CORE_CLUSTER_DESCRIPTION_NAMED_H
 
 #include "core/cluster/description/cluster_spec.h"
 
-/* What flags say of it, before anybody is asked: cluster_spec_make, of flags with a coordinator.
- * ERR_INPUT. */
+/* From flags with a coordinator, before that is asked; called by cluster_spec_make. ERR_INPUT. */
 err named_cluster_make(const struct cluster_flags *, struct arena *, struct cluster_spec *ret);
 
-/* The same of a visitor, who needs no number of tasks: nobody takes part until tasks are found. */
+/* The same for a visitor, which needs no number of tasks: no task takes part until some are found.
+ */
 err named_cluster_visit(const struct cluster_flags *, struct arena *, struct cluster_spec *ret);
 
-/* What a task says at its place there: where it is, and the membership (membership.h) that it is
- * in: "10.0.0.5:4021 ps=2,worker=3", after resizes "10.0.0.5:4021 ps=2,worker=5 resizes=1"; and "
- * joined" where it has found the others. */
+/* What a task writes to its key at the coordinator: its address and its membership (membership.h):
+ * "10.0.0.5:4021 ps=2,worker=3", after resizes "10.0.0.5:4021 ps=2,worker=5 resizes=1"; then "
+ * joined" if it has found the others. */
 enum { NAMED_TASKS_BYTES = 32, NAMED_PLACE_BYTES = ADDRESS_MAX + NAMED_TASKS_BYTES + 48 };
 struct named_place {
     char address[ADDRESS_MAX];
@@ -27,7 +27,7 @@ bool named_place_read(const char *text, struct named_place *ret);
 const char *named_tasks_text(const struct membership *,
                              char ret[NAMED_TASKS_BYTES]); /* as --tasks */
 
-/* ERR_INPUT: of flags without a coordinator, one that goes with it. */
+/* ERR_INPUT: flags that need a coordinator are given without one. */
 err named_cluster_check_absent(const struct cluster_flags *);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum {
     PORT_FIRST = 10000,
-    PORT_BLOCKS = 220, /* of RANKS_PORTS: up to 32000 */
+    PORT_BLOCKS = 220, /* of RANKS_PORTS ports each, up to port 32000 */
 };
 
 bool ranks_number(const char *text, int64_t least, int64_t most, int64_t *ret)
@@ -96,7 +96,7 @@ err ranks_make(const char *flag, const char *roles, const struct ranks *ranks, s
 
 enum rank_word { RANK, SIZE, LOCAL_RANK, LOCAL_SIZE, WORDS };
 
-/* Variables of the environment; job: what differs from one to the next, NULL: nothing does. */
+/* Environment variables of a launcher; job: one that differs from job to job, NULL: none. */
 static const struct launcher {
     const char *words[WORDS], *job;
 } launchers[] = {
@@ -108,7 +108,7 @@ static const struct launcher {
 };
 enum { LAUNCHERS = sizeof launchers / sizeof launchers[0] };
 
-/* Of those that say a rank the first; NULL: none does. */
+/* The first launcher whose rank variable is set; NULL: none. */
 static const struct launcher *find(ranks_variable *variable)
 {
     for (int i = 0; i < LAUNCHERS; i++)
@@ -146,8 +146,8 @@ static err all_here(const int64_t words[WORDS], struct arena *arena, struct host
     return OK;
 }
 
-/* A launcher may have dealt them out in another way than one slot of the file after the other. All
- * ranks of a host are refused together: no other waits for them. */
+/* The launcher may have distributed ranks in another order than the slots of the file. All ranks of
+ * a host are refused together, so that no other waits for them. */
 static err check_place(const char *hostfile, const struct host_slots *slots,
                        const int64_t words[WORDS])
 {

@@ -1,8 +1,8 @@
-/* ranks.h - a cluster whose tasks are numbered by whoever starts them: of its ranks the first are
- * ps/0, ps/1, ..., the others worker/0, worker/1, ...
+/* ranks.h - a cluster whose launcher numbers its processes: the first ranks are ps/0, ps/1, ...,
+ * the others worker/0, worker/1, ...
  *
- * Slurm says where all of them are (slurm.h). mpirun, mpiexec and torchrun say only which rank a
- * process is, so the file of hosts does that mpirun has read, too: its slots are the ranks.
+ * Slurm tells on which nodes they are (slurm.h). mpirun, mpiexec and torchrun tell a process only
+ * its rank; the hosts come from the host file given to mpirun: its slots are the ranks.
  *
  *     mpirun -np 6 --hostfile hosts dtrain --ranks=ps=2 --hostfile=hosts SPEC.json
  *
@@ -14,37 +14,38 @@
 #include "core/cluster/description/cluster_spec.h"
 #include "core/train/variables/layout.h"
 
-/* Of the environment; NULL: it is not there. */
+/* Reads an environment variable; NULL: not set. */
 typedef const char *ranks_variable(const char *name);
 
-/* roles: "ps=2", this many of the ranks. base_port: of the first rank of each host; 0: it depends
- * on what the job is called in the environment. ERR_INPUT, ERR_IO: nobody has started ranks, or not
- * so many; this rank is not where the file says; the variable or the file is named. */
+/* roles: "ps=2", how many ranks are ps. base_port: of the first rank on each host; 0: derived from
+ * the job's name in the environment. ERR_INPUT, ERR_IO: not started by such a launcher, too few
+ * ranks, or this rank is not on the host in the file; the text names the variable or the file. */
 err ranks_read(const char *roles, const char *hostfile, int64_t base_port, ranks_variable *,
                struct arena *, struct cluster_spec *ret);
 
-/* Where they are; filled by whoever knows. */
+/* The addresses of all ranks; filled by the callers of ranks_of. */
 struct ranks {
     int count, own;
     const char **host; /* [count] */
     int64_t *port;     /* [count] */
 };
 enum { RANKS_MAX = PS_MAX + WORKERS_MAX };
-struct ranks ranks_of(int count, int own, struct arena *); /* with room for where they are */
+struct ranks ranks_of(int count, int own, struct arena *); /* with host and port allocated */
 
-/* The cluster of these. flag: for messages. ERR_INPUT. */
+/* Makes the cluster of these ranks. flag: for messages. ERR_INPUT. */
 err ranks_make(const char *flag, const char *roles, const struct ranks *, struct arena *,
                struct cluster_spec *ret);
 
-/* "ps=2", of this many ranks: how many of them are parameter servers, which leaves a worker. flag:
- * for messages. ERR_INPUT. */
+/* Reads "ps=2". ERR_INPUT: malformed, or no worker is left of this many ranks. flag: for messages.
+ */
 err ranks_read_roles(const char *flag, const char *roles, int ranks, int *ret_ps);
 
-/* "host:port", "[fd00::3]:port", in the arena. ERR_INPUT: no such port is left, or no address. */
+/* "host:port", "[fd00::3]:port", in the arena. ERR_INPUT: the port is too large, or not an address.
+ */
 err ranks_address(const char *host, int64_t port, struct arena *, const char **ret);
 
-/* Where the first task of a host listens when nobody says: below the ports that Linux gives to
- * connections, RANKS_PORTS before that of the next `job`. */
+/* The default port of the first task on a host: below Linux's ephemeral ports, RANKS_PORTS apart
+ * for successive `job`s. */
 enum { RANKS_PORTS = 100, RANKS_PORT_MAX = 65535 };
 int64_t ranks_base_port(uint64_t job);
 

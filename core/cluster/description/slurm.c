@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    GROUPS_MAX = 4, /* of brackets in a name */
+    GROUPS_MAX = 4, /* bracket groups in a name */
     DIGITS_MAX = 9,
 };
 
@@ -25,7 +25,7 @@ static err refuse(const char *list, const char *why)
     return fail(ERR_INPUT, "\"%.200s\": %s", list, why);
 }
 
-/* Decimal digits at *at, which is moved behind them. */
+/* Reads decimal digits at *at, and moves it past them. */
 static err read_number(const char *list, const char **at, int *ret_digits, int64_t *ret)
 {
     const size_t digits = strspn(*at, "0123456789");
@@ -36,7 +36,7 @@ static err read_number(const char *list, const char **at, int *ret_digits, int64
     return OK;
 }
 
-/* "7", "001-003": the digits of the first are what all have at least. */
+/* "7", "001-003": numbers are padded to the digits of the first. */
 struct number_range {
     int64_t first, last;
     int digits;
@@ -57,7 +57,7 @@ static err read_range(const char *list, const char **at, struct number_range *re
 static err expand(struct host_names *n, const char *before, const char *rest, size_t length,
                   int groups);
 
-/* The brackets at `open`, one name for each number, and then what is behind. */
+/* Expands the brackets at `open`: one name per number, followed by the expansion of the rest. */
 static err expand_group(struct host_names *n, const char *before, const char *rest, size_t length,
                         const char *open, int groups)
 {
@@ -78,7 +78,7 @@ static err expand_group(struct host_names *n, const char *before, const char *re
     return OK;
 }
 
-/* One entry of the list, of which `before` is done. */
+/* Expands one entry of the list; before: its expanded front. */
 static err expand(struct host_names *n, const char *before, const char *rest, size_t length,
                   int groups)
 {
@@ -91,7 +91,7 @@ static err expand(struct host_names *n, const char *before, const char *rest, si
     return OK;
 }
 
-/* Up to a comma that is in no bracket */
+/* Up to a comma outside brackets */
 static size_t entry_length(const char *from)
 {
     size_t length = 0;
@@ -120,9 +120,9 @@ struct slurm_step {
     struct arena *arena;
     struct strings nodes;
     int *tasks;      /* [nodes] */
-    int ranks, rank; /* how many, and this one */
+    int ranks, rank; /* number of ranks, and this one */
     int *node_of;    /* [ranks] */
-    int *place_of;   /* [ranks] among those of its node */
+    int *place_of;   /* [ranks] index among those of its node */
 };
 
 static err fail_variable(const char *name, const char *value)
@@ -131,7 +131,7 @@ static err fail_variable(const char *name, const char *value)
     return fail(ERR_INPUT, "--slurm: %s is not in the environment: start with srun", name);
 }
 
-/* The one of the step, or where there is none that of the job. */
+/* The variable of the step, or else that of the job. */
 static const char *either(const struct slurm_step *s, const char *name, const char *other)
 {
     const char *value = s->variable(name);
@@ -176,7 +176,7 @@ static void put(struct slurm_step *s, int rank, int node, int *used)
     s->place_of[rank] = used[node]++;
 }
 
-/* Nodes are filled one after the other, or get one in turn. */
+/* Block: nodes are filled one after the other; cyclic: each gets one in turn. */
 static err deal_out(struct slurm_step *s)
 {
     const char *name = "SLURM_DISTRIBUTION", *value = s->variable(name);
@@ -199,7 +199,7 @@ static err deal_out(struct slurm_step *s)
 
 /* ---- ports ---- */
 
-/* The place-th of "12000-12003,12010"; 0: there are fewer. */
+/* The place-th port of "12000-12003,12010"; 0: there are fewer. */
 static err reserved_port(const char *list, int place, int64_t *ret)
 {
     *ret = 0;

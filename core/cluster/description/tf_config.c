@@ -29,7 +29,7 @@ static int count_tasks(json_t *cluster, enum type type)
     return (int)json_array_size(json_object_get(cluster, type_names[type]));
 }
 
-/* Every member is a job that TensorFlow knows, with a list. */
+/* Every member must be a job that TensorFlow knows, with a list. */
 static err check_jobs(json_t *cluster)
 {
     const char *name;
@@ -116,7 +116,7 @@ static err read_type(json_t *task, enum type *ret)
     return OK;
 }
 
-/* A number, or as launchers write it that fill in texts, "0"; -1: neither. */
+/* A number, or a string "0", as some launchers write it; -1: neither. */
 static json_int_t index_of(const json_t *json)
 {
     const char *text = json_string_value(json);
@@ -127,7 +127,7 @@ static json_int_t index_of(const json_t *json)
     return is_number ? strtol(text, NULL, 10) : -1;
 }
 
-/* Whether the index is in its job is checked with the cluster. */
+/* Whether the job has this index is checked with the cluster. */
 static err read_index(json_t *task, int *ret)
 {
     json_t *json = json_object_get(task, "index");
@@ -159,7 +159,7 @@ static err read_task(json_t *task, json_t *cluster, struct tf_config *ret)
     if (!cluster) return check_alone(type, index);
     int tasks = count_tasks(cluster, type);
     ret->is_evaluator = type == TYPE_EVALUATOR;
-    if (ret->is_evaluator) tasks = 1; /* it is no part of the cluster, which need not list it */
+    if (ret->is_evaluator) tasks = 1; /* the cluster need not list it */
     if (index >= tasks && ret->is_evaluator)
         return fail(ERR_INPUT, "TF_CONFIG.task: evaluator/%d, but there is one evaluator", index);
     if (index >= tasks)
@@ -172,7 +172,7 @@ static err read_task(json_t *task, json_t *cluster, struct tf_config *ret)
     return OK;
 }
 
-/* An empty cluster is none, as with TensorFlow. */
+/* An empty cluster means no cluster, as in TensorFlow. */
 static err read_root(json_t *root, struct arena *arena, struct tf_config *ret)
 {
     if (!json_is_object(root)) return fail(ERR_INPUT, "TF_CONFIG: expected a JSON object");

@@ -1,4 +1,4 @@
-/* tf_config.h - what TensorFlow's environment variable TF_CONFIG says. */
+/* tf_config.h - parses TensorFlow's environment variable TF_CONFIG. */
 #ifndef CORE_CLUSTER_DESCRIPTION_TF_CONFIG_H
 #define CORE_CLUSTER_DESCRIPTION_TF_CONFIG_H
 
@@ -13,14 +13,14 @@ struct tf_config {
     bool is_evaluator; /* then job is JOB_WORKER */
 };
 
-/* ERR_INPUT: "TF_CONFIG.cluster.ps[1] ...". Members that are TensorFlow's own business
- * ("environment", "model_dir", ...) are left alone. */
+/* ERR_INPUT: "TF_CONFIG.cluster.ps[1] ...". Other members ("environment", "model_dir", ...) are
+ * ignored. */
 err tf_config_read(const char *text, struct arena *, struct tf_config *ret);
 
-/* ERR_INPUT: where[index] "address": why it is none. */
+/* ERR_INPUT: 'where[index]: address "ADDRESS": ...', why it is not valid. */
 err cluster_host_check(const char *where, int index, const char *address);
 
-/* How many tasks a job may have. */
+/* The maximum number of tasks of a job. */
 int cluster_tasks_max(enum job);
 
 #endif

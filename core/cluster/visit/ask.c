@@ -15,7 +15,7 @@ static const char *const verbs[VERB_COUNT] = {"list",    "get",     "set",  "add
                                               "status",  "stop",    "save", "leave", "absent",
                                               "profile", "setting", "log"};
 
-/* The members as they stand in the text; what is absent keeps its zeros. */
+/* The members as parsed; absent ones are zero. */
 struct members {
     const char *verb, *name, *why, *to;
     json_t *index, *shape;
@@ -132,7 +132,7 @@ static err read_steps(const struct members *m, struct ask *ask)
     return OK;
 }
 
-/* Of which the chief knows more; no name: all are asked for. */
+/* The chief checks further; without name all settings are requested. */
 static err read_setting(const struct members *m, struct ask *ask)
 {
     if (!m->name) return OK;
@@ -146,7 +146,7 @@ static err read_setting(const struct members *m, struct ask *ask)
     return OK;
 }
 
-/* It goes into logs and last words. */
+/* Made printable, as it is logged and becomes part of verdicts. */
 static void read_why(const char *why, char ret[VISIT_WHY_MAX])
 {
     size_t used = 0;

@@ -1,4 +1,4 @@
-/* ask.h - what a visitor asks a ps, as it comes in the body of ASK:
+/* ask.h - the requests of a visitor to a ps, in the body of ASK:
  *
  *     {"do": "list", "from": 0}
  *     {"do": "get", "name": "w", "index": [3, 4], "since": 17, "every_ms": 1000, "limit_ms": 9000}
@@ -66,26 +66,26 @@ enum verb {
 
 struct ask {
     enum verb verb;
-    char name[VISIT_NAME_MAX]; /* of SETTING: "": all are asked for */
+    char name[VISIT_NAME_MAX]; /* of SETTING: "": all settings */
     struct change change;      /* its selection is that of a GET too; owns the value */
     bool makes;
     uint64_t since; /* 0: answer at once. Versions begin at 1 */
     uint64_t every_ms, limit_ms;
     uint64_t from;                 /* LIST, STATUS, LOG */
-    uint64_t last;                 /* LOG; 0: all that are there */
+    uint64_t last;                 /* LOG; 0: all kept lines */
     int steps;                     /* PROFILE */
     char value[VISIT_SETTING_MAX]; /* SETTING */
     int worker; /* LEAVE, ABSENT, LOG, STOP; NO_WORKER: the ps itself. SAVE, PROFILE, SETTING:
                    chief */
-    uint64_t request_id;     /* what a worker replies to: of visit.h */
+    uint64_t request_id;     /* the number that a worker's reply has (visit.h) */
     char why[VISIT_WHY_MAX]; /* ABSENT: printable ASCII, cut to its room */
     int count[JOB_COUNT];    /* SCALE; 0: as it is */
 };
 
-/* ERR_INPUT: not an ask that anybody can answer. */
+/* ERR_INPUT: not a valid request. */
 err ask_read(const void *bytes, size_t count, struct ask *ret);
 void ask_free(struct ask *); /* a zeroed one is fine */
-/* Values, settings and the job are afterwards as they were. */
+/* Whether it is read-only: changes no values, settings, or state of the job. */
 bool ask_only_looks(const struct ask *);
 
 #endif

@@ -1,8 +1,8 @@
-/* body.h - what ASK and ANSWER carry: the text of a JSON object, and where there are numbers,
- * a zero byte and then 8 bytes for each, a little-endian double. So a value of many numbers costs a
- * ps a copy.
+/* body.h - what ASK and ANSWER carry: the text of a JSON object, and where there are numbers, a
+ * zero byte and then 8 bytes for each, a little-endian double. So a large value costs a ps only a
+ * copy.
  *
- * People see both as one: "value" of an ask (ask.h), "values" of each part of an answer.
+ * To users both are one JSON object: "value" of an ask (ask.h), "values" of each part of an answer.
  */
 #ifndef CORE_CLUSTER_VISIT_BODY_H
 #define CORE_CLUSTER_VISIT_BODY_H
@@ -19,20 +19,19 @@ struct visit_body {
     size_t count;
 };
 
-/* ERR_INPUT: not a whole number of numbers. */
+/* ERR_INPUT: the bytes of numbers are not a multiple of 8. */
 err visit_body_split(const void *body, size_t bytes, struct visit_body *ret);
 double visit_body_number(const struct visit_body *, size_t index);
 
-/* Where a body is made: malloc'ed, with room for `count` numbers at ret_numbers. NULL: no memory.
- */
+/* Makes a body: malloc'ed, with room for `count` numbers at ret_numbers. NULL: no memory. */
 unsigned char *visit_body_make(json_t *json, size_t count, size_t *ret_bytes,
                                unsigned char **ret_numbers);
-/* Returns where the next one goes. */
+/* Returns the position of the next number. */
 unsigned char *visit_body_put(unsigned char *at, double number);
 
-/* An ask with its "value" as numbers. ERR_INPUT: it is none; ERR_MEMORY. */
+/* The body of an ask, with its "value" as numbers. ERR_INPUT: not a valid value; ERR_MEMORY. */
 err visit_body_of_ask(json_t *ask, unsigned char **ret, size_t *ret_bytes);
-/* An answer with the "values" of its parts; NULL: that is none. New reference. */
+/* The answer in a body, with the "values" of its parts; NULL: not valid. New reference. */
 json_t *visit_body_answer(const void *bytes, size_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* find.c - what on a ps has a name. */
+/* find.c - finds the variable of a name on a ps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ static err add_part(const struct visit_view *view, const struct slice *slice,
     return target->row ? OK : fail(ERR_MEMORY, "no memory for a row of %s", slice->name);
 }
 
-/* All slices of the name; a variable of more parts than ps has several here. */
+/* Finds all slices of the name; a variable with more parts than ps has several here. */
 static err find_trained(const struct visits *v, const char *name, struct target *ret)
 {
     const struct visit_view *view = &v->view;

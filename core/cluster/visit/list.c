@@ -1,4 +1,4 @@
-/* list.c - the names of all that is on a ps. */
+/* list.c - lists all variables on a ps. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "core/cluster/visit/visit_inside.h"
 #include "core/train/variables/table.h"
 
-/* A variable of several parts here is named by the first of them. */
+/* A variable with several parts here is listed once, for the first of them. */
 static bool is_first_part(const struct visits *v, int index)
 {
     for (int i = 0; i < index; i++)

@@ -20,7 +20,7 @@ void shared_free(struct shared_variables *shared)
     *shared = (struct shared_variables){0};
 }
 
-/* Where the name is, or where it would go. */
+/* The index of the name, or where to insert it. */
 static int place_of(const struct shared_variables *shared, const char *name)
 {
     int low = 0, high = shared->count;
@@ -41,7 +41,7 @@ struct shared_variable *shared_find(const struct shared_variables *shared, const
     return is_there ? &shared->at[place] : NULL;
 }
 
-/* Brackets would be an index, and what a terminal acts upon has no place in a name. */
+/* No brackets, as these begin an index, and no control characters. */
 static err check_name(const char *name)
 {
     size_t length = strlen(name);

@@ -27,9 +27,9 @@ void shared_free(struct shared_variables *); /* a zeroed one is fine */
 struct shared_variable *shared_find(const struct shared_variables *,
                                     const char *name); /* NULL: none */
 
-/* A new variable, or another value of any shape for one that is there. Takes the value where OK is
- * returned, and leaves zeros. ERR_INPUT: a name that cannot be one, not finite; ERR_MEMORY: a
- * limit. */
+/* Makes a variable, or replaces its value, also by one of another shape. On OK takes ownership of
+ * the value's memory, and zeroes *value. ERR_INPUT: invalid name, not finite; ERR_MEMORY: a limit.
+ */
 err shared_set(struct shared_variables *, const char *name, struct value *,
                struct shared_variable **ret);
 

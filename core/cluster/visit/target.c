@@ -29,8 +29,8 @@ static double element(const struct part *part, int64_t at)
     return part->floats ? (double)part->floats[at] : part->doubles[at];
 }
 
-/* How the elements of a part lie among those of the whole: `rows` runs of `run` elements, each
- * `stride` after the one before in the whole. */
+/* How the elements of a part map to the whole: `rows` runs of `run` elements, `stride` apart in the
+ * whole. */
 struct part_geometry {
     int64_t rows, run, stride, first, count;
 };
@@ -49,13 +49,13 @@ static struct part_geometry geometry_of(const struct target *target, const struc
     return g;
 }
 
-/* Any id names a row of it. */
+/* A growing table: any id names a row. */
 static bool grows(const struct target *target)
 {
     return target->kind == TARGET_TABLE && table_growing(target->parts[0].table);
 }
 
-/* Neighbours among its ids are none among the rows of a part. */
+/* Whether consecutive ids are not consecutive rows of a part. */
 static bool is_by_ids(const struct target *target)
 {
     return grows(target) || (target->kind == TARGET_TABLE && target->parts[0].mod);
@@ -130,7 +130,7 @@ static int64_t position(const struct target *target, const struct part *part,
     return at;
 }
 
-/* What an element becomes. */
+/* The new value of an element. */
 static double result_of(const struct part *part, int64_t at, bool is_add, double given)
 {
     if (part->floats) return is_add ? part->floats[at] + (float)given : (float)given;
@@ -145,7 +145,7 @@ static void store(const struct part *part, int64_t at, double x)
         part->doubles[at] = x;
 }
 
-/* Goes through the elements that change. is_dry: only looks whether all results are finite. */
+/* Visits the elements that change. is_dry: only checks that all results are finite. */
 static bool walk_part(const struct target *target, const struct part *part,
                       const struct change *change, bool is_dry)
 {
@@ -214,7 +214,7 @@ void target_change(const struct target *target, const struct change *change)
 
 /* ---- answers ---- */
 
-/* What is told of a part: all elements, or the selected one; count 0: another part has it. */
+/* The elements of a part to send: all, or the selected one; count 0: another part has it. */
 struct told_elements {
     int64_t from, count;
 };
@@ -239,7 +239,7 @@ static struct told_elements stretch_of(const struct target *target, const struct
     return at < 0 ? (struct told_elements){0} : (struct told_elements){at, 1};
 }
 
-/* As the table numbers it */
+/* The row number within the table */
 static int64_t row_of_id(const struct target *target, const struct part *part, int64_t id)
 {
     return grows(target) ? key_of_id(id) : mod_row_of_id(target->shape.dim[0], part->mod, id);
@@ -297,7 +297,7 @@ static unsigned char *write_row(const struct target *target, unsigned char *numb
     return numbers;
 }
 
-/* Zeros where a table that grows has no row of it */
+/* Reads a row; zeros if a growing table does not have it */
 static void read_id(const struct target *target, const struct part *part, int64_t id)
 {
     const int64_t row = row_of_id(target, part, id);
@@ -401,8 +401,8 @@ bool target_scan(const struct target *target, struct scan *scan, int64_t element
     return true;
 }
 
-/* The very first elements too, where they are here: those of the first part are the first of the
- * whole as far as its first row goes. */
+/* Includes the first elements of the whole, if they are here: they are in the first part, as far as
+ * its first run goes. */
 json_t *target_summary(const struct target *target, const struct scan *s)
 {
     json_t *first = json_array();

@@ -1,5 +1,5 @@
-/* target.h - one variable as a visitor meets it on one ps: its parts here, in whatever memory
- * they lie, to be read and changed by element.
+/* target.h - one variable on one ps, for visitors: its parts here, whatever their storage, read and
+ * changed by element.
  *
  * Elements of the whole are numbered row-major. A part holds positions start .. start + length - 1
  * along one axis, row-major itself.
@@ -9,18 +9,18 @@
 
 #include "core/cluster/visit/value.h"
 
-enum { VISIT_FIRST_MAX = 8 }; /* elements shown of a variable that is too large to be shown */
+enum { VISIT_FIRST_MAX = 8 }; /* elements shown of a variable that is too large to be shown whole */
 
 /* A table is a trained variable that is read by rows, and not changed. */
 enum target_kind { TARGET_NONE, TARGET_TRAINED, TARGET_TABLE, TARGET_SHARED, TARGET_STEP };
 const char *target_kind_name(enum target_kind);
 
 struct part {
-    int64_t start, length; /* along the target's axis; of a table that grows keys */
-    int mod;               /* as the slice of a table has it */
+    int64_t start, length; /* along the target's axis; keys, if a table grows */
+    int mod;               /* as in the slice of a table */
     float *floats;         /* of a trained variable; borrowed */
     const struct table *table;
-    double *doubles; /* of any other */
+    double *doubles; /* of other kinds */
 };
 
 struct target {
@@ -30,8 +30,8 @@ struct target {
     int axis;
     int part_count;
     struct part *parts; /* owned */
-    float *row;         /* of a table: room for one; owned */
-    bool is_held_twice; /* another ps has it, too, which would not hear of a change */
+    float *row;         /* of a table: buffer for one row; owned */
+    bool is_held_twice; /* another ps has it, too, to which changes would not be sent */
     uint64_t version;
 };
 void target_free(struct target *); /* a zeroed one is fine */
@@ -41,7 +41,7 @@ void target_free(struct target *); /* a zeroed one is fine */
 struct selection {
     int index_count;
     int64_t index[RANK_MAX];
-    int64_t rows; /* 0: not told */
+    int64_t rows; /* 0: not given */
 };
 /* ERR_INPUT: not an index of this shape, or more of a table than VISIT_ELEMENTS_MAX. */
 err target_check_index(const struct target *, const struct selection *);
@@ -51,18 +51,17 @@ struct change {
     struct selection selection;
     struct value value; /* a scalar goes to every element */
 };
-/* All that can be wrong with it, before anything is changed. A target that is not here at all
- * cannot be told by it. */
+/* Checks everything before anything is changed, except whether the ps has the target at all. */
 err target_check(const struct target *, const struct change *);
 void target_change(const struct target *, const struct change *); /* after the check */
 
-/* The answer about it: kind, shape, version, of a table the rows, and parts, whose numbers come
- * behind it (body.h); NULL: no memory. */
+/* The answer: kind, shape, version, of a table the rows, and parts, whose numbers follow the JSON
+ * (body.h); NULL: no memory. */
 json_t *target_json(const struct target *, const struct selection *, int64_t *ret_count);
 void target_write(const struct target *, const struct selection *, unsigned char *numbers);
 
-/* Of one with more elements than can be told: what they are like. It is looked at in pieces, while
- * its elements may change. */
+/* The summary of a target with too many elements to send. It is computed in pieces, while elements
+ * may change. */
 struct scan {
     int part; /* where it continues */
     int64_t at;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The lengths along the first elements; the others are held against them when they are read. */
+/* Takes the shape from the first elements; the others are compared with it when they are read. */
 static err measure(json_t *json, struct value *value)
 {
     struct shape *shape = &value->shape;

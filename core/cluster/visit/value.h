@@ -6,7 +6,7 @@
 
 #include "core/graph/tensor.h"
 
-/* Of one value, whoever sends it. A larger one is described instead of shown. */
+/* The most elements of a value that is sent, by either side. Larger ones are summarized. */
 enum { VISIT_ELEMENTS_MAX = 65536 };
 
 struct value {
@@ -19,7 +19,7 @@ struct value {
 err value_read(json_t *, struct value *ret);
 void value_free(struct value *); /* a zeroed one is fine */
 
-/* New references. What is not finite is no JSON number, so it becomes "nan", "inf" or "-inf". */
+/* New references. JSON has no numbers that are not finite: they become "nan", "inf" or "-inf". */
 json_t *value_number(double);
 json_t *value_shape(const struct shape *);
 

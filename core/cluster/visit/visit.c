@@ -33,7 +33,7 @@ static void forget(struct visits *v, int visitor)
     ask_free(&visit->ask);
 }
 
-/* body: taken; NULL: there was no memory for it. */
+/* Takes ownership of body; NULL: no memory for it. */
 static void answer_body(struct visits *v, int visitor, unsigned char *body, size_t bytes)
 {
     const bool fits = body && bytes <= MESSAGE_BODY_MAX;
@@ -50,7 +50,7 @@ void visits_answer(struct visits *v, int visitor, json_t *json)
     answer_body(v, visitor, body, bytes);
 }
 
-/* A text may quote what was asked, and be cut within a character. */
+/* The text may quote the request, and be cut within a character. */
 static void answer_error(struct visits *v, int visitor, err e)
 {
     json_t *text = json_string(error_text());
@@ -80,7 +80,7 @@ static void answer_values(struct visits *v, int visitor, const struct target *ta
     answer_body(v, visitor, body, bytes);
 }
 
-/* The summary of a large one is made by visits_work(). */
+/* The summary of a large variable is made by visits_work(). */
 static void answer_target(struct visits *v, int visitor)
 {
     struct target target;
@@ -102,7 +102,7 @@ static void answer_target(struct visits *v, int visitor)
     target_free(&target);
 }
 
-/* Trained variables that are described and not filled yet have no values to show. */
+/* Trained variables have no values until the chief has filled them. */
 static bool is_filled(const struct visits *v, const char *name)
 {
     return v->view.has_values || !visits_names_trained(v, name);
@@ -128,7 +128,7 @@ static bool changes(const struct ask *ask)
     return ask->verb == VERB_SET || ask->verb == VERB_ADD;
 }
 
-/* A whole value for a shared variable makes it anew, so that it may get another shape. */
+/* Setting a whole shared variable replaces it, so that it may get another shape. */
 static bool makes_anew(const struct ask *ask, enum target_kind kind)
 {
     if (ask->verb != VERB_SET || ask->change.selection.index_count) return false;
@@ -154,7 +154,7 @@ static err change(struct visits *v, struct ask *ask, const struct target *target
     return OK;
 }
 
-/* Changes and answers. What else can be wrong with the change is found here. */
+/* Makes the change and answers, after the remaining checks. */
 static void make_change(struct visits *v, int visitor)
 {
     struct ask *ask = &v->visitors[visitor].ask;
@@ -172,7 +172,7 @@ static void make_change(struct visits *v, int visitor)
         visits_answer_none(v, visitor);
     } else {
         if (o->changed) o->changed(o->context, visitor, ask, &shape, first);
-        ask->verb = VERB_GET; /* what is left of it */
+        ask->verb = VERB_GET; /* only the answer is left */
         ask->since = 0;
         answer_target(v, visitor);
     }
@@ -187,7 +187,7 @@ static uint64_t version_of(const struct visits *v, const char *name)
     return v->trained_version;
 }
 
-/* May a get be answered now? */
+/* Whether a get can be answered now. */
 static bool is_due(const struct visits *v, const struct visit *visit, uint64_t now_ms)
 {
     const struct ask *ask = &visit->ask;
@@ -250,8 +250,8 @@ static uint64_t reply_limit_ms(const struct visits *v, const struct ask *ask)
     return ask->verb == VERB_SETTING ? v->options.setting_limit_ms : v->options.change_limit_ms;
 }
 
-/* NULL: one more cannot be waited for. A worker that says nothing for the limit is not waited for
- * any more. */
+/* NULL: too many pending replies. Those that a worker has not sent within the limit do not count.
+ */
 static struct due *find_due(struct visits *v, int worker, uint64_t now_ms)
 {
     int of_worker = 0;
@@ -267,7 +267,7 @@ static struct due *find_due(struct visits *v, int worker, uint64_t now_ms)
     return of_worker < DUE_OF_WORKER_MAX ? free_one : NULL;
 }
 
-/* What is asked of the chief has no worker in it yet. */
+/* Requests to the chief do not name a worker yet. */
 static const char *request_of(struct visits *v, int visitor)
 {
     const struct visits_options *o = &v->options;
@@ -285,7 +285,7 @@ static const char *request_of(struct visits *v, int visitor)
     return why;
 }
 
-/* How long it may take, where somebody is away who sees to it. */
+/* The answer says how long it may take, if the task that does it is away. */
 static json_t *asked_json(const struct visits *v)
 {
     char text[VISIT_WHY_MAX] = "";
@@ -395,12 +395,12 @@ void visits_show(struct visits *v, const struct visit_view *view)
     v->trained_version = ++v->version;
     for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
         struct visit *visit = &v->visitors[i];
-        visit->scan = (struct scan){0}; /* of what was shown until now */
+        visit->scan = (struct scan){0}; /* of the previous view */
         if (visit->is_waiting && changes(&visit->ask)) attempt(v, i, visit->asked_ms);
     }
 }
 
-/* Whose turn it is next, so that nobody is passed over for ever. */
+/* Round robin, so that each visitor gets its turn. */
 static int take_turn(struct visits *v)
 {
     const int visitor = v->next;
@@ -462,7 +462,7 @@ void visits_changed(struct visits *v, uint64_t step)
     v->trained_version = ++v->version;
 }
 
-/* A get that waited long enough hears that nothing changed; a change, that it was not made. */
+/* Answers a get whose limit is over with "unchanged", and a change with an error. */
 static void expire(struct visits *v, int visitor)
 {
     struct visit *visit = &v->visitors[visitor];
@@ -499,7 +499,7 @@ void visits_tick(struct visits *v, uint64_t now_ms)
     }
 }
 
-/* Watchers need no answer: the verdict is one. */
+/* Gets with since need no answer: the verdict suffices. */
 void visits_end(struct visits *v)
 {
     for (int i = 0; i < VISITORS_MAX && v->waiting; i++) {
@@ -545,7 +545,7 @@ int visits_enter(struct visits *v, bool may_change, uint64_t now_ms)
     return -1;
 }
 
-/* Of those who wait for an answer, or of those who do not. */
+/* Among visitors that wait for an answer, or among those that do not. */
 static int find_silent(const struct visits *v, uint64_t now_ms, bool is_waiting)
 {
     int silent = -1;

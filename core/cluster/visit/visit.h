@@ -1,4 +1,5 @@
-/* visit.h - variables seen from outside: what visitors of a ps ask, and what it answers.
+/* visit.h - access to variables from outside the job: requests of visitors to a ps, and its
+ * answers.
  *
  * A visitor is neither ps nor worker. It asks (ASK, JSON: ask.h) and each ask gets one ANSWER
  * (JSON, below) with the same number; another ask before it takes the first one back. Two
@@ -54,18 +55,18 @@
 #include "net/message.h"
 
 enum {
-    VISITORS_MAX = 64,      /* of one ps: what it keeps for them takes at most 64 MiB */
-    VISIT_SPARED_MS = 3000, /* who says nothing for longer may lose his place to another */
+    VISITORS_MAX = 64,      /* of one ps; memory for them: at most 64 MiB */
+    VISIT_SPARED_MS = 3000, /* a visitor silent for longer may be replaced by another */
     VISIT_PAGE_MAX = 1000,  /* variables in one answer to list */
     VISIT_TASKS_MAX = 200,  /* tasks in one answer to status */
 };
 
 struct visits_options {
-    bool has_step;             /* of ps/0: it answers for global_step */
-    uint64_t change_limit_ms;  /* how long a change may wait for its round, and an ask for the reply
-                                  of a worker (--step_timeout) */
-    uint64_t setting_limit_ms; /* the same of SETTING, to which the reply comes when a checkpoint is
-                                  there (twice --save_timeout, where that is longer) */
+    bool has_step;             /* ps/0: answers for global_step */
+    uint64_t change_limit_ms;  /* how long a change may wait for its round, and an ask for a
+                                  worker's reply (--step_timeout) */
+    uint64_t setting_limit_ms; /* the same for SETTING, answered after a checkpoint (twice
+                                  --save_timeout, if that is longer) */
     /* Receives every answer; may not call back. */
     void (*answer)(void *context, int visitor, const struct message *);
     /* Hears of every change that was made, which took the value: its shape, and the first of its
@@ -87,15 +88,14 @@ struct visits_options {
     void *context;
 };
 
-/* The trained variables as they are now, tables last; everything is borrowed until the next one is
- * shown. */
+/* The current trained variables, tables last; borrowed until the next visits_show. */
 struct visit_view {
     const struct slice *slices;
     int slice_count;
     float *values;      /* the block */
     bool has_values;    /* the chief has filled it */
-    bool is_in_use;     /* workers look at it: changes wait for a round */
-    bool is_held_twice; /* so it is not changed from here */
+    bool is_in_use;     /* workers read this memory: changes wait for a round */
+    bool is_held_twice; /* on two ps: visitors may not change it */
     const struct shard_table *tables;
     int table_count;
 };
@@ -104,34 +104,33 @@ struct visits;
 err visits_open(const struct visits_options *, struct visits **ret);
 void visits_close(struct visits *); /* NULL is fine */
 
-/* A visitor has greeted, and gets a number below VISITORS_MAX; -1: there are too many. may_change:
- * else it is answered what it looks at (ask_only_looks) and nothing else. */
+/* Adds a visitor that has greeted; returns its number, below VISITORS_MAX; -1: too many.
+ * !may_change: only read-only requests are answered (ask_only_looks). */
 int visits_enter(struct visits *, bool may_change, uint64_t now_ms);
-/* Who may be asked to leave: the one that has said nothing for longest; -1: nobody. */
+/* The visitor that may be disconnected for another: silent for the longest time; -1: none. */
 int visits_silent(const struct visits *, uint64_t now_ms);
 void visits_leave(struct visits *, int visitor);
-/* What a worker has replied, which is any bytes; nothing where it was not asked, or nobody waits
- * for it any more. */
+/* Handles a worker's reply, which may be any bytes; ignored if it was not asked, or no visitor
+ * waits any more. */
 void visits_replied(struct visits *, int worker, uint64_t request_id, const void *text,
                     size_t bytes);
 void visits_ask(struct visits *, int visitor, const struct message *, uint64_t now_ms);
 
-void visits_show(struct visits *, const struct visit_view *); /* copied; NULL: there are none now */
-/* Is there a change that waits for visits_round(), or anything that visits_work() can do? */
+void visits_show(struct visits *, const struct visit_view *); /* copied; NULL: no variables now */
+/* Whether a change waits for visits_round(); whether visits_work() has something to do. */
 bool visits_wait_for_round(const struct visits *);
 bool visits_wait_for_work(const struct visits *, uint64_t now_ms);
-/* Between the last gradient of a round and its update: makes one of the changes that wait for it.
- * false: none does. */
+/* Called between the last gradient of a round and its update: makes one of the waiting changes.
+ * false: none waits. */
 bool visits_round(struct visits *);
-/* Trained values are others than before, and the global step is `step`. */
+/* The trained values have changed, and the global step is `step`. */
 void visits_changed(struct visits *, uint64_t step);
-/* One piece of what can be done for those who wait: watchers' answers, summaries. false: nothing.
- */
+/* Does one piece of pending work: answers to gets with since, summaries. false: there was none. */
 bool visits_work(struct visits *, uint64_t now_ms);
 void visits_tick(struct visits *, uint64_t now_ms);
-/* To those who asked for it: the job is resized; or it does not. */
+/* Answers scale: the job is resized; or it is not. */
 void visits_scaled(struct visits *, const struct membership *, uint64_t step);
 void visits_refuse_scale(struct visits *, int code, const char *why);
-void visits_end(struct visits *); /* the job ends: whoever still waits is told so */
+void visits_end(struct visits *); /* the job ends: answers visitors that still wait */
 
 #endif

@@ -15,20 +15,20 @@
 
 enum {
     RETRY_MS = 100,         /* between two attempts to connect to one ps */
-    REFUSED_RETRY_MS = 500, /* by one that has no place */
-    LOOK_MS = 50,           /* between two looks at what is due */
-    WELCOME_MS = 10000,     /* for WELCOME: behind a forwarder the ps may live elsewhere by now */
+    REFUSED_RETRY_MS = 500, /* after refusal by a ps that has no place */
+    LOOK_MS = 50,           /* between two checks of what is due */
+    WELCOME_MS = 10000,     /* for WELCOME: behind a proxy the ps may have moved */
 };
 
-/* One ps, and what was asked of it. */
+/* One ps, and the request to it. */
 struct host {
     struct visitor *visitor;
     int index;
     struct link *link;      /* NULL: not connected */
-    bool is_up;             /* it has said WELCOME */
+    bool is_up;             /* WELCOME has come */
     uint64_t up_ms;         /* when */
-    uint64_t opened_ms;     /* when the link was; 0: it is not */
-    bool is_asked, is_lost; /* lost: while it was asked */
+    uint64_t opened_ms;     /* when the link was opened; 0: it is not */
+    bool is_asked, is_lost; /* lost: during a request */
     uint64_t retry_ms;
     uint64_t ask; /* number of the last one */
     json_t *answer;
@@ -39,7 +39,7 @@ struct visitor {
     struct visitor_options options;
     struct host *hosts;
     int room;          /* ps that may take part */
-    int count, active; /* active: of them, that take part, as far as is known */
+    int count, active; /* active: how many of these take part, as far as known */
     struct membership membership;
     struct visitor_verdict verdict;
     err refusal;
@@ -53,19 +53,19 @@ static void take_back(struct host *host)
     host->is_asked = host->is_lost = false;
 }
 
-/* Why it is not there, for people; the link is gone or of no more use. */
+/* Drops the link; why: for people. */
 static void lose(struct host *host, const char *why)
 {
     snprintf(host->trouble, sizeof host->trouble, "%s", why);
     host->is_lost = host->is_asked && !host->answer;
-    /* One that has ended a life, as at a resize, is there again at once. */
+    /* A ps that restarts, as at a resize, is retried at once. */
     const bool has_lived = host->is_up && clock_ms() - host->up_ms >= RETRY_MS;
     host->retry_ms = has_lived ? 0 : clock_ms() + RETRY_MS;
     host->is_up = false;
     host->link = NULL;
 }
 
-/* Where it is now */
+/* Its current address */
 static const char *address_of(const struct host *host, char ret[ADDRESS_MAX])
 {
     const struct visitor_options *o = &host->visitor->options;
@@ -76,7 +76,7 @@ static const char *address_of(const struct host *host, char ret[ADDRESS_MAX])
     return ret;
 }
 
-/* There will be no other answer, however often it is asked. */
+/* Refused for good: retrying would not help. */
 static void give_up(struct host *host, err e)
 {
     struct visitor *v = host->visitor;
@@ -88,7 +88,7 @@ static void give_up(struct host *host, err e)
     lose(host, error_text());
 }
 
-/* It may have one later. */
+/* Refused for now: retried later. */
 static void look_again(struct host *host, const char *why)
 {
     link_close(host->link);
@@ -115,14 +115,14 @@ static void take_membership(struct visitor *v, const struct membership *membersh
     v->active = v->count < membership->count[JOB_PS] ? v->count : membership->count[JOB_PS];
 }
 
-/* It names all that take part, or all that may. */
+/* Whether the list has all ps that take part, or all that may. */
 static bool is_of_list(const struct visitor *v, const struct welcome *w)
 {
     const int named = v->options.ps_hosts->count;
     return v->options.any_count || named == w->membership.count[JOB_PS] || v->room == w->room;
 }
 
-/* Of those that take no part nobody is waited for. */
+/* Ps that do not take part are not waited for. */
 static void welcome(struct host *host, const struct message *m)
 {
     struct visitor *v = host->visitor;
@@ -134,7 +134,7 @@ static void welcome(struct host *host, const struct message *m)
     const bool is_another = !e && w.ps != host->index;
     if (is_another) e = fail(ERR_INPUT, "it is ps/%d, at another place of --ps_hosts", w.ps);
     const bool is_found = v->options.cluster && v->options.cluster->find;
-    if (is_another && is_found) /* at an address that is out of date */
+    if (is_another && is_found) /* the address is out of date */
         look_again(host, error_text());
     else if (e)
         give_up(host, e);
@@ -169,7 +169,7 @@ static void ended(struct visitor *v, const struct message *m)
     v->verdict.code = message_verdict(m, m->verdict.exit_code, v->verdict.text);
 }
 
-/* A ps may say more to others; what a visitor does not know is passed over. */
+/* Messages that a visitor does not know are ignored. */
 static void on_message(void *context, struct link *link, const struct message *m)
 {
     struct host *host = context;
@@ -285,7 +285,7 @@ const struct visitor_verdict *visitor_verdict(const struct visitor *v)
     return &v->verdict;
 }
 
-/* What ends every wait. */
+/* The errors that end any wait. */
 static err check_alive(const struct visitor *v)
 {
     TRY(visitor_refusal(v));
@@ -369,7 +369,7 @@ static err check_answering(const struct visitor *v)
     return OK;
 }
 
-/* Until so few have not answered yet. */
+/* Waits until at most `left` requests are not answered. */
 static err wait_for(struct visitor *v, int left, uint64_t limit_ms)
 {
     const uint64_t started_ms = clock_ms();

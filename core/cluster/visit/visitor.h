@@ -1,8 +1,8 @@
-/* visitor.h - the outside of a cluster: links to its ps, over which variables can be asked for
- * (visit.h), and over which the end of the job is heard of.
+/* visitor.h - a visitor's side: links to the ps of a cluster, for requests (visit.h) and the
+ * verdict of the job.
  *
- * A visitor connects by tcp, and again where a link is lost, for as long as it is polled. It asks
- * each ps one thing at a time. What went wrong is kept until the next wait, which returns it.
+ * A visitor connects by tcp, and reconnects lost links, while it is polled. It has one request per
+ * ps at a time. Errors are kept until the next wait, which returns them.
  */
 #ifndef CORE_CLUSTER_VISIT_VISITOR_H
 #define CORE_CLUSTER_VISIT_VISITOR_H
@@ -20,7 +20,7 @@ struct visitor;
 struct visitor_options {
     struct loop *loop;
     const struct strings *ps_hosts;
-    const struct cluster_spec *cluster; /* says where they are now; NULL: where they were said */
+    const struct cluster_spec *cluster; /* finds their current addresses; NULL: those in ps_hosts */
     bool only_first;                    /* links to ps/0 alone */
     bool any_count;                     /* there may be more ps, or fewer, than ps_hosts names */
 };
@@ -32,13 +32,13 @@ void visitor_close(struct visitor *); /* NULL is fine */
  * (-1: LOOP_WAIT_MAX_MS). */
 void visitor_poll(struct visitor *, int timeout_ms);
 
-int visitor_ps_count(const struct visitor *); /* that take part, as far as is known */
-/* The latest that a ps has said; of no tasks: none has. It says so again after each resize. */
+int visitor_ps_count(const struct visitor *); /* how many take part, as far as known */
+/* The latest one from a ps; of no tasks: none yet. Updated after each resize. */
 struct membership visitor_membership(const struct visitor *);
 bool visitor_is_up(const struct visitor *, int ps);
-const char *visitor_trouble(const struct visitor *, int ps); /* why it is not; never "" */
-/* A ps that will never take this visitor: ERR_INPUT or ERR_PROTOCOL with its text; else OK. One
- * that has no place at present is tried again. */
+const char *visitor_trouble(const struct visitor *, int ps); /* why not; never "" */
+/* ERR_INPUT or ERR_PROTOCOL with text: a ps has refused this visitor for good; else OK. A ps that
+ * has no place at present is retried. */
 err visitor_refusal(const struct visitor *);
 
 /* How the job ended, once a ps has said so. */
@@ -49,18 +49,19 @@ struct visitor_verdict {
 };
 const struct visitor_verdict *visitor_verdict(const struct visitor *);
 
-/* Until every ps is there. ERR_TIMEOUT names the first that is not, and the flag of the limit. */
+/* Waits until every ps is connected. ERR_TIMEOUT names the first that is not, and the flag of the
+ * limit. */
 err visitor_wait_up(struct visitor *, uint64_t limit_ms, const char *flag);
 
-/* What was asked of the same ps before is taken back. ask: borrowed, with its "value" in it
- * (body.h). ERR_INPUT: that is none; ERR_PEER. */
+/* Sends a request; takes back an earlier one to the same ps. ask: borrowed, including its "value"
+ * (body.h). ERR_INPUT: the value is not valid; ERR_PEER. */
 err visitor_ask(struct visitor *, int ps, json_t *ask);
-/* The answer to the last ask, borrowed until the next one; NULL: it has not come. */
+/* The answer to the last ask, borrowed until the next one; NULL: not yet. */
 json_t *visitor_answer(const struct visitor *, int ps);
-/* Nobody waits for that answer any more, which may never come. */
+/* No longer waits for that answer, which may never come. */
 void visitor_forget(struct visitor *, int ps);
-/* Until all that were asked have answered; any: until one has that had not when this was called.
- * ERR_PEER: a ps that was asked is lost, or the job has ended; ERR_TIMEOUT. */
+/* Wait until all requests are answered; any: until one more is than at the call. ERR_PEER: a ps
+ * that was asked is lost, or the job has ended; ERR_TIMEOUT. */
 err visitor_wait_all(struct visitor *, uint64_t limit_ms);
 err visitor_wait_any(struct visitor *, uint64_t limit_ms);
 

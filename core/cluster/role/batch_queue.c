@@ -8,8 +8,9 @@
 static const uint64_t BATCHES_MAX = UINT64_C(1) << 60;
 
 enum {
-    PLANS_BEHIND_MAX = 2, /* a plan that others are so many plans ahead of is planned anew */
-    BACK_MANY = 1024,     /* ranges that wait: they go first, and nobody keeps a long plan */
+    PLANS_BEHIND_MAX = 2, /* a plan is given back when others are this many plans ahead */
+    BACK_MANY = 1024,     /* if more ranges are in `back`, they go first, and long plans are given
+                             back */
 };
 
 bool batch_queue_open(struct batch_queue *q, int workers, int ahead)
@@ -49,7 +50,7 @@ static uint64_t planned(const struct batch_plan *plan)
     return batches;
 }
 
-/* What is committed is the first one of `at`. */
+/* Whether the committed batch is the first one of `at`. */
 static bool keeps_first(const struct batch_plan *plan)
 {
     return plan->is_committed && !plan->again;
@@ -128,7 +129,7 @@ static void remove_back(struct batch_queue *q, int place)
             (size_t)(q->back_count - place) * sizeof *q->back);
 }
 
-/* Each of what is open is one batch at least, and there is room for all. */
+/* There is always room: open ranges have at least one batch each, and their number is limited. */
 static void add_back(struct batch_queue *q, struct batch_range r)
 {
     int place = q->back_count;
@@ -149,7 +150,7 @@ static void add_back(struct batch_queue *q, struct batch_range r)
 
 /* ---- plans ---- */
 
-/* The last ones, at most so many, but what is committed. */
+/* Cuts off the last batches of a plan, at most `most`, but never the committed one. */
 static struct batch_range cut_off(struct batch_plan *plan, uint64_t most)
 {
     struct batch_range *last = &plan->at[plan->count - 1];
@@ -209,7 +210,8 @@ bool batch_queue_has_rest(const struct batch_queue *q)
     return q->has_end && batch_queue_oldest(q) < q->end;
 }
 
-/* Gives back the plan of a worker that stands still, so that others compute these batches soon. */
+/* Gives back the plan of a worker that makes no progress, so that others compute these batches
+ * soon. */
 static void give_up_old(struct batch_queue *q, int worker)
 {
     const struct batch_plan *plan = &q->plans[worker];
@@ -217,14 +219,14 @@ static void give_up_old(struct batch_queue *q, int worker)
     if (plan->count && plan->at[0].begin + behind < q->front) batch_queue_give_back(q, worker);
 }
 
-/* How many from this one on are handed out at once. */
+/* How many batches from this one on are handed out at once. */
 static uint64_t most_from(const struct batch_queue *q, uint64_t batch, uint64_t left)
 {
     const uint64_t stretch = (uint64_t)q->stretch;
     return stretch ? stretch - batch % stretch : left;
 }
 
-/* At most so many, or to the end of a stretch, the oldest first. */
+/* The next open batches, oldest first: at most `left`, or up to the end of a stretch. */
 static struct batch_range next_free(struct batch_queue *q, uint64_t left, uint64_t room)
 {
     struct batch_range r = {q->front, q->front};
@@ -395,8 +397,8 @@ int batch_queue_tell(struct batch_queue *q, int worker, uint64_t ret[PLAN_NUMBER
 
 /* ---- as numbers ---- */
 
-/* front, workers; of each worker its last batch and the one that is committed, each + 1 or 0; then
- * from where to where what else is open. */
+/* front, workers; for each worker its last and its committed batch, each + 1 or 0; then begin and
+ * end of each other open range. */
 enum { OF_QUEUE = 2, OF_WORKER = 2 };
 
 static int ranges_of(const struct batch_queue *q)
@@ -433,7 +435,7 @@ void batch_queue_numbers(const struct batch_queue *q, int64_t *ret)
         struct batch_plan plan = q->plans[w];
         for (int i = 0; i < plan.count; i++) {
             if (i == 0 && keeps_first(&plan)) plan.at[0].begin++;
-            to = put_range(to, plan.at[i]); /* perhaps an empty one */
+            to = put_range(to, plan.at[i]); /* may be empty */
         }
     }
     assert(to == end);
@@ -445,7 +447,7 @@ static int compare_ranges(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* What is open, in any order, is brought into order; nothing twice, nothing beyond the front. */
+/* Sorts the open ranges. false: they overlap, or are beyond the front. */
 static bool sort_back(struct batch_queue *q)
 {
     struct batch_range *const all = q->back;
@@ -465,7 +467,7 @@ static bool sort_back(struct batch_queue *q)
     return true;
 }
 
-/* A worker continues with what was committed to it; one that is no more leaves it to others. */
+/* A worker continues with its committed batch; that of a worker that takes part no more is open. */
 static void read_plan(struct batch_queue *q, int worker, const int64_t *numbers)
 {
     const uint64_t next = (uint64_t)numbers[1];
@@ -521,7 +523,7 @@ static const char *check_plan(const struct batch_queue *q, const struct batch_pl
     return NULL;
 }
 
-/* Each batch is open once, or used. */
+/* No batch is open twice. */
 static bool is_apart(const struct batch_queue *q, const struct batch_range *r)
 {
     int found = 0;

@@ -8,7 +8,7 @@
 #include "core/cluster/role/batch_queue.h"
 #include "core/cluster/role/role.h"
 
-/* No product of these overflows. */
+/* Limits such that no product overflows. */
 static const uint64_t ROWS_MAX = UINT64_C(1) << 56, BATCH_MAX = UINT64_C(1) << 28;
 
 /* ---- the share of a worker ---- */
@@ -19,7 +19,7 @@ uint32_t data_share_gradients(const struct data_share *s, int worker)
     return (uint32_t)(s->replicas / s->workers + ((uint64_t)worker < s->replicas % s->workers));
 }
 
-/* Of a round, whoever is dropped. */
+/* Gradients of all pushes of a round, dropped ones included. */
 static uint64_t gradients_brought(const struct data_share *s)
 {
     return s->replicas > s->workers ? s->replicas : s->workers;
@@ -38,8 +38,8 @@ bool data_share_is_countable(const struct data_share *s)
            gradients_brought(s) <= UINT32_MAX;
 }
 
-/* Several epochs count as one where a round would bring more than a quarter of those that are open
- * at a time: pushes that are still on their way then fall into an open one. */
+/* How many epochs count as one: so many that a round spans at most a quarter of the open ones, and
+ * pushes still on their way belong to an open one. */
 static uint64_t epochs_of(const struct data_share *s)
 {
     const uint64_t most = COVERAGE_EPOCHS / 4, round = s->batch * gradients_brought(s);
@@ -61,7 +61,7 @@ bool data_share_is_same(const struct data_share *a, const struct data_share *b)
            gradients_brought(a) == gradients_brought(b);
 }
 
-/* Of counts that a file may have made up */
+/* For counts from a file, which may be arbitrary: saturates */
 static uint64_t rows_of_pushes(const struct data_share *s, int worker, uint64_t pushes)
 {
     const uint64_t each = s->batch * data_share_gradients(s, worker);
@@ -82,13 +82,13 @@ struct torn_rows data_share_torn(const struct data_share *s, const struct torn_p
     return rows;
 }
 
-/* Own rows that so many pushes bring. */
+/* Own rows in this many pushes. */
 static uint64_t own_rows(const struct data_share *s, int worker, uint64_t pushes)
 {
     return pushes * s->batch * data_share_gradients(s, worker);
 }
 
-/* Own rows in front of this one of the stream. */
+/* Own rows before this row of the stream. */
 static uint64_t own_before_row(const struct data_share *s, int worker, uint64_t position)
 {
     const uint64_t turn = s->batch * s->workers, round = s->batch * gradients_brought(s);
@@ -105,14 +105,14 @@ static uint64_t own_before(const struct data_share *s, int worker, uint64_t epoc
     return own_before_row(s, worker, epoch * data_share_rows(s));
 }
 
-/* Which batch of the stream an own one is. */
+/* The index in the stream of an own batch. */
 static uint64_t batch_of(const struct data_share *s, int worker, uint64_t own)
 {
     const uint64_t per_push = data_share_gradients(s, worker);
     return own / per_push * gradients_brought(s) + own % per_push * s->workers + (uint64_t)worker;
 }
 
-/* Which one an own row is of. */
+/* The epoch of an own row. */
 static uint64_t epoch_of(const struct data_share *s, int worker, uint64_t row)
 {
     const uint64_t batch = batch_of(s, worker, row / s->batch);
@@ -121,17 +121,17 @@ static uint64_t epoch_of(const struct data_share *s, int worker, uint64_t row)
 
 /* ---- counting ---- */
 
-/* They were lost so far. */
+/* Rows that counted as lost until now. */
 static void come_late(struct coverage *c, uint64_t rows)
 {
     c->late += rows;
     c->lost -= rows < c->lost ? rows : c->lost;
 }
 
-/* Own rows `row` .. `end` - 1. */
+/* Counts own rows `row` .. `end` - 1 as applied. */
 static void count(struct coverage *c, int worker, uint64_t row, uint64_t end)
 {
-    for (int i = 0; i <= COVERAGE_EPOCHS && row < end; i++) { /* a push has no more epochs */
+    for (int i = 0; i <= COVERAGE_EPOCHS && row < end; i++) { /* a push does not span more epochs */
         const uint64_t epoch = epoch_of(&c->share, worker, row);
         uint64_t next = own_before(&c->share, worker, epoch + 1);
         if (next > end) next = end;
@@ -207,7 +207,7 @@ static uint64_t applied_of_oldest(const struct coverage *c, const struct batch_q
     return used > c->applied[0] ? used - c->applied[0] : 0;
 }
 
-/* From the oldest one on; so many as are one count as one. */
+/* The number of open epochs, from the oldest on; groups count as one. */
 static uint64_t epochs_open(const struct coverage *c, const struct batch_queue *queue)
 {
     const uint64_t front = queue ? queue->front * c->share.batch : 0,
@@ -272,7 +272,7 @@ static void close_all(struct coverage *c, const struct batch_queue *queue)
     for (int i = 0; i < open; i++) coverage_close(c, queue);
 }
 
-/* Everybody has brought what lies before this batch of the stream. */
+/* Ledgers as if all rows before this batch of the stream had been pushed. */
 static void begin_at(const struct data_share *s, uint64_t batch, uint64_t step, struct ledger *ret)
 {
     for (int w = 0; w < (int)s->workers; w++) {
@@ -290,8 +290,8 @@ static uint64_t all_rows(const struct data_share *s, const struct ledger *ledger
     return rows;
 }
 
-/* A queue begins that counts `used` rows of the open epochs as done. Those that no update has used,
- * since their gradients were dropped or will never come, are left out. */
+/* Begins a queue in which `used` rows of the open epochs are done. Those that were not applied,
+ * since gradients were dropped or will never come, count as left out. */
 static void leave_out(struct coverage *c, uint64_t used)
 {
     uint64_t there = 0;
@@ -302,8 +302,8 @@ static void leave_out(struct coverage *c, uint64_t used)
     c->lost += left - c->applied[0];
 }
 
-/* A push that lies across the border would bring rows of a closed epoch once more: workers begin
- * with the first one behind it. */
+/* A push across the boundary would bring rows of a closed epoch again: workers begin with the first
+ * push after it. */
 uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share, uint64_t step,
                              struct ledger *ret, uint64_t *ret_left)
 {
@@ -324,7 +324,7 @@ uint64_t coverage_begin_anew(struct coverage *c, const struct data_share *share,
     return c->first * now;
 }
 
-/* Where the last push of anybody ends. */
+/* The row at which the furthest push of any worker ends. */
 static uint64_t rows_reached(const struct coverage *c, const struct ledger *ledgers)
 {
     uint64_t most = 0;
@@ -381,7 +381,7 @@ bool coverage_has_all(const struct coverage *c, const struct batch_queue *queue)
     return batch_queue_oldest(queue) * c->share.batch >= (c->first + 1) * c->share.rows;
 }
 
-/* Has its worker brought this batch of the stream? */
+/* Whether this batch of the stream was pushed. */
 static bool is_brought(const struct data_share *s, const struct ledger *ledgers, uint64_t batch)
 {
     const uint64_t in_round = batch % gradients_brought(s), worker = in_round % s->workers;
@@ -389,7 +389,7 @@ static bool is_brought(const struct data_share *s, const struct ledger *ledgers,
     return round < ledgers[worker].received;
 }
 
-/* From the first batch on that somebody has not brought. */
+/* The first batch that was not pushed. */
 static uint64_t first_missing(const struct data_share *s, const struct ledger *ledgers)
 {
     uint64_t least = UINT64_MAX;
@@ -407,7 +407,7 @@ bool coverage_to_queue(struct coverage *c, const struct data_share *share,
     const uint64_t front = rows_reached(c, before) / c->share.batch;
     const uint64_t most = QUEUE_NUMBERS_MAX / 4, begin = c->first * data_share_rows(&c->share);
     uint64_t from = first_missing(&c->share, before);
-    if (from < begin / share->batch) from = begin / share->batch; /* what was before is lost */
+    if (from < begin / share->batch) from = begin / share->batch; /* earlier ones count as lost */
     if (c->share.batch != share->batch || front > from + most) return false;
     ret->front = front;
     for (uint64_t b = from; b < front; b++)
@@ -453,14 +453,14 @@ void coverage_numbers(const struct coverage *c, int64_t ret[COVERAGE_NUMBERS])
     memcpy(ret + sizeof numbers / sizeof *numbers, c->applied, sizeof c->applied);
 }
 
-/* The oldest open epoch begins where a stream can have come to. */
+/* Whether the oldest open epoch is within the length of any stream. */
 static bool is_in_stream(const struct coverage *c)
 {
     return c->first <= ROWS_MAX / data_share_rows(&c->share);
 }
 
-/* Counts, too, are of rows that a stream can have: what is added to them later fits. Of no rows
- * there is no share either, whatever the file says: nothing divides by it, or doubles it. */
+/* Counts must be within the length of any stream, so that additions do not overflow. With 0 rows
+ * the rest of the share is ignored: it is not divided by. */
 bool coverage_of(const int64_t numbers[COVERAGE_NUMBERS], struct coverage *ret)
 {
     for (int i = 0; i < COVERAGE_NUMBERS; i++)

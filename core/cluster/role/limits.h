@@ -1,12 +1,12 @@
-/* limits.h - how long tasks wait for each other, and for what: a flag each. A role's waits
- * end, and are logged, by patience_is_over() of role.h. */
+/* limits.h - the limits on waiting for other tasks: a flag each. patience_is_over() in role.h ends
+ * a role's waits and logs them. */
 #ifndef CORE_CLUSTER_ROLE_LIMITS_H
 #define CORE_CLUSTER_ROLE_LIMITS_H
 
 #include <stdint.h>
 
-/* Name, seconds where nothing is said, the least, what is waited for. Each is a flag,
- * --NAME_timeout, and a member of struct wait_limits. */
+/* Name, default in seconds, minimum, help. Each is a flag, --NAME_timeout, and a member of struct
+ * wait_limits. */
 #define WAIT_LIMITS(LIMIT)                                                                         \
     LIMIT(start, 600, 0.001,                                                                       \
           "seconds to wait for every ps and for the chief to be there, and for a worker before "   \

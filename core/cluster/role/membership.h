@@ -1,10 +1,10 @@
-/* membership.h - which tasks of a cluster take part: the first so many of each job.
+/* membership.h - which tasks of a cluster take part: the first `count` of each job.
  *
- * Lists of hosts may name more, and a cluster that has a name has room for as many as there can be.
- * A resize makes a membership of the next number: the chief has a checkpoint made at a snapshot, at
- * which everybody is held, and says RESIZE; every task then ends, and begins again in the other
- * membership from just that checkpoint, where it has a place there. Whoever was away, or is started
- * again, hears of the latest membership with the first words of any link (greeting.h).
+ * Lists of hosts may name more, and a cluster with a coordinator has room for the maximum. A resize
+ * makes the next membership: the chief has a checkpoint made at a snapshot, with all workers held,
+ * and sends RESIZE; every task then ends, and starts again in the new membership from that
+ * checkpoint, if it takes part there. A task that was away, or is restarted, learns the latest
+ * membership from the greeting of any link (greeting.h).
  */
 #ifndef CORE_CLUSTER_ROLE_MEMBERSHIP_H
 #define CORE_CLUSTER_ROLE_MEMBERSHIP_H
@@ -17,7 +17,7 @@ struct message;
 enum job { JOB_PS, JOB_WORKER, JOB_COUNT };
 
 struct membership {
-    uint64_t resizes; /* that led to it; 0: as the job began */
+    uint64_t resizes; /* so far; 0: as the job began */
     int count[JOB_COUNT];
 };
 
@@ -27,9 +27,9 @@ bool membership_is_same(const struct membership *, const struct membership *);
 enum { MEMBERSHIP_TEXT_MAX = 48 };
 const char *membership_text(const struct membership *, char text[MEMBERSHIP_TEXT_MAX]);
 
-/* A body in the byte order of the wire: SCALE and RESIZE. */
+/* To and from the body of SCALE and RESIZE, in the byte order of the wire. */
 enum { MEMBERSHIP_NUMBERS = 1 + JOB_COUNT };
 void membership_pack(const struct membership *, uint64_t ret_numbers[MEMBERSHIP_NUMBERS]);
-bool membership_unpack(const struct message *, struct membership *ret); /* false: it is none */
+bool membership_unpack(const struct message *, struct membership *ret); /* false: not valid */
 
 #endif

@@ -1,4 +1,4 @@
-/* outbox.c - what roles have in common: the queue of actions, verdicts, patience. */
+/* outbox.c - shared by both roles: the queue of actions, verdicts, patience. */
 #include <assert.h>
 #include <endian.h>
 #include <stdarg.h>

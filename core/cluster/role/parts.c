@@ -4,7 +4,7 @@
 #include <assert.h>
 
 enum {
-    PARTS_MANY = 16, /* of a block that is neither small nor large */
+    PARTS_MANY = 16, /* of a block of medium size */
     PART_FLOATS_MIN = 4 << 10,
     PART_FLOATS_MAX = 64 << 10,
     PART_ALIGN = 16, /* LAYOUT_ALIGN */
@@ -28,13 +28,13 @@ struct parts parts_front(struct parts block, int64_t floats)
     return (struct parts){floats, block.part};
 }
 
-/* The first `count` of 64. */
+/* The set of the first `count` parts. */
 static uint64_t first(int64_t count)
 {
     return count < PARTS_MAX ? (UINT64_C(1) << count) - 1 : UINT64_MAX;
 }
 
-/* How many parts reach as far as `end`; round_up: those that end behind it, too. */
+/* How many parts end at or before `end`; round_up: also one that contains it. */
 static int64_t count_to(const struct parts *p, int64_t end, bool round_up)
 {
     if (end >= p->block) return (p->block + p->part - 1) / p->part;

@@ -1,14 +1,14 @@
-/* ps_ahead.c - what is done of a round before it is whole.
+/* ps_ahead.c - updates by parts, before a round is complete.
  *
- * A push may come in parts (PART), in any order, the first of the block with the PUSH itself. Where
- * every round takes every worker, what has come of all of them is summed and the values there
- * advance at once, and leave (AHEAD): both directions of a link work at the same time. Nothing
- * comes of such values before the round's VALUES; and they are taken back as soon as somebody is to
- * see the old ones, or the round turns out to be of others. Then what has come of the rest is done
- * anew, so that the values do not depend on any of this.
+ * A push may come in parts (PART), in any order, the first of the block with the PUSH itself. If
+ * every round takes every worker, a part that has come from all of them is summed, its values are
+ * updated at once, and sent (AHEAD): both directions of a link are busy at the same time. Such
+ * values do not count before the round's VALUES; they are undone as soon as somebody needs the old
+ * ones, or the round is of other workers. Then the remaining parts are summed again, so the result
+ * does not depend on any of this.
  *
- * A worker may see advanced values in the memory that it computes from: it has used those of the
- * parts that it has pushed for the last time.
+ * A worker may see advanced values in the memory that it computes from, but only of parts that it
+ * has pushed, whose old values it needs no more.
  */
 #include "core/cluster/role/ps_role_inside.h"
 
@@ -47,7 +47,7 @@ void ps_forget_ahead(struct ps_role *p, int worker, struct outbox *out)
 
 /* ---- whose round is it ---- */
 
-/* Those who bring something for the round, and which parts have come of all of them. */
+/* The workers of the round, and the parts that have come from all of them. */
 struct party {
     int *workers;
     int count;
@@ -78,7 +78,7 @@ void ps_keep_advance(struct ps_role *p, int *workers, int count, struct outbox *
 {
     const struct party party = {workers, count, p->round.gradients, 0};
     if (!is_same_party(p, &party)) ps_take_back(p, out);
-    p->round.advanced = 0; /* the APPLY that comes now continues from there */
+    p->round.advanced = 0; /* the next APPLY continues from there */
     for (int w = 0; w < p->options.workers; w++) p->members[w].push.is_in_advance = false;
 }
 
@@ -109,8 +109,8 @@ static void advance(struct ps_role *p, const struct party *party, struct outbox 
     p->round.advanced_gradients = party->gradients;
 }
 
-/* One that nobody counts on may still compute from the values that it was given, and be back before
- * the round is over. */
+/* An evicted worker may still compute from the values that it was given, and return before the
+ * round is over. */
 static bool is_watched_by_evicted(const struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++) {
@@ -132,7 +132,7 @@ void ps_advance(struct ps_role *p, struct outbox *out)
     for (int w = 0; w < p->options.workers; w++) invite(p, w, &party);
     if (!is_same_party(p, &party)) ps_take_back(p, out);
     party.parts &= ~p->round.advanced;
-    if (party.parts & FIRST_PART || !party.parts) return; /* the first comes with the whole */
+    if (party.parts & FIRST_PART || !party.parts) return; /* the first part comes with PUSH */
     p->round.applying_count += party.count;
     advance(p, &party, out);
 }
@@ -157,7 +157,7 @@ unsigned ps_role_overlap(const struct role *role)
     return ((const struct ps_role *)role)->round.overlap;
 }
 
-/* One that comes again is of a gradient that is computed again. */
+/* A part that comes again is of a gradient that was computed again. */
 void ps_part(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];

@@ -1,5 +1,5 @@
-/* ps_cover.c - ps/0 counts which rows are in the values (coverage.h), and tells the chief; and says
- * which batches come next, where they are handed out from a queue (batch_queue.h). */
+/* ps_cover.c - ps/0 counts which rows are in the values (coverage.h), and reports to the chief; and
+ * hands out batches, if there is a queue (batch_queue.h). */
 #include <endian.h>
 #include <stdlib.h>
 
@@ -26,9 +26,8 @@ static void say(struct ps_role *p, const struct covered *covered, bool is_over, 
     m->body_bytes = COVERED_NUMBERS * sizeof *numbers;
 }
 
-/* A message to a chief that computes waits in its link until the step is over, and so does all that
- * follows it: among that the rows which an evaluation asks for, and many epochs may end while one
- * lasts. */
+/* A message to a chief that computes waits in its link until the step is over, and blocks later
+ * ones, such as the rows that an evaluation requests; many epochs may end during one. */
 static bool chief_computes(const struct ps_role *p)
 {
     return !p->config.is_sync && ps_chief_is_here(p) && p->members[ps_chief(p)].ticket.is_held;
@@ -45,7 +44,7 @@ void ps_tell_waiting_coverage(struct ps_role *p, struct outbox *out)
     if (p->data.waiting.count && !chief_computes(p)) say_waiting(p, out);
 }
 
-/* More than there is room for are told together. */
+/* If there are too many, they are combined. */
 static void keep(struct ps_role *p, const struct covered *covered)
 {
     struct waiting_coverage *w = &p->data.waiting;
@@ -71,7 +70,7 @@ static void tell(struct ps_role *p, const struct covered *covered, bool is_over,
     say(p, covered, is_over, out);
 }
 
-/* That are applied, or were dropped. */
+/* Pushes of a worker that were applied or dropped. */
 static uint64_t pushes_of(const struct member *m)
 {
     return m->push.fate == PUSH_WAITS ? m->push.before.received : m->ledger.received;
@@ -129,13 +128,13 @@ static bool is_endless(const struct ps_role *p)
 static void tell_brought(struct ps_role *p, bool is_end, struct outbox *out)
 {
     struct covered covered = coverage_of_oldest(&p->data.coverage, queue_of(p));
-    covered.rows = is_queue(p) ? covered.applied : 0; /* what was dropped comes again */
+    covered.rows = is_queue(p) ? covered.applied : 0; /* dropped batches come again */
     for (int w = 0; w < p->options.workers && !is_queue(p); w++)
         covered.rows += coverage_brought(&p->data.coverage, w, pushes_of(&p->members[w]));
     tell(p, &covered, is_end, out);
 }
 
-/* What nobody has brought up to where somebody is, nobody will bring. */
+/* Rows before the furthest worker that were not pushed: they will not be pushed later. */
 static uint64_t missing(const struct ps_role *p)
 {
     uint64_t most = 0;
@@ -196,7 +195,8 @@ void ps_leave_batches(struct ps_role *p, int worker)
     if (is_queue(p)) batch_queue_give_back(&p->data.queue, worker);
 }
 
-/* Of data that came while they were used: whoever finds no more says how many there were. */
+/* For data that arrive during training: a worker that finds no more reports how many batches there
+ * were. */
 void ps_note_data_end(struct ps_role *p, uint64_t version)
 {
     if (version && is_queue(p)) batch_queue_set_end(&p->data.queue, version - 1);
@@ -223,7 +223,7 @@ void ps_say_plan(struct ps_role *p, int worker, struct outbox *out)
     m->body_bytes = (uint32_t)((size_t)count * sizeof *body);
 }
 
-/* As many as there will be steps. */
+/* How many more batches may be planned: as many as steps are left. */
 static uint64_t room(const struct ps_role *p)
 {
     const uint64_t last = p->config.last_step, open = batch_queue_open_batches(&p->data.queue);
@@ -231,7 +231,7 @@ static uint64_t room(const struct ps_role *p)
     return left > open ? left - open : 0;
 }
 
-/* However far the others are; what another ps has of it comes in any case. */
+/* Regardless of the others' progress; a push that another ps has comes in any case. */
 bool ps_is_in_share(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];

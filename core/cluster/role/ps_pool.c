@@ -1,21 +1,23 @@
-/* ps_pool.c - who may bring a gradient now, where a ps has fewer windows for them than workers.
+/* ps_pool.c - which worker may send a gradient now, if a ps has fewer windows for them than
+ * workers.
  *
- * The header of a gradient asks for a window (ps_role_announce), and the link of who gets none is
- * not read: the peer keeps what it has. A window is its worker's until the gradient is applied,
+ * The header of a gradient requests a window (ps_role_announce); without one the link is not read,
+ * and the peer keeps its data. A window belongs to its worker until the gradient is applied,
  * dropped or lost with its link.
  *
- * A synchronous round needs them all. So what has come of it is summed into one block when windows
- * are short, and leaves them (FOLD). Where the round takes everybody that is done in the order of
- * the workers, as the sum without it would be, and windows are given out so that it can be: one is
- * left for each worker before this one that has yet to bring something. So the first of them always
- * finds one, and nobody waits for ever. Where ps/0 may drop gradients, one is left for the step
- * that is under way. Where a round does not take everybody, gradients come whole: one that comes in
- * parts would keep its window for as long as its worker computes.
+ * A synchronous round needs all gradients. So when windows are short, gradients that have come are
+ * summed into one block, which frees their windows (FOLD). If the round takes all workers, they are
+ * summed in worker order, as without FOLD, and windows are granted accordingly: one is kept free
+ * for each earlier worker whose gradient is still missing. So the first of them always finds one,
+ * and nobody waits forever. If ps/0 may drop gradients, one is kept for the current step. If a
+ * round does not take all workers, gradients come whole: one in parts would occupy its window while
+ * its worker computes.
  */
 #include "core/cluster/role/ps_role_inside.h"
 
 enum {
-    WINDOWS_LEAST = 8,        /* of a pool: they keep a link busy while some wait for their turn */
+    WINDOWS_LEAST = 8,        /* of a pool: enough to keep a link busy while some wait for their
+                                 turn */
     WINDOWS_BYTES = 64 << 20, /* a pool of small ones has more */
 };
 
@@ -59,7 +61,7 @@ void ps_pool_forget_link(struct ps_role *p, int worker)
     if (m->window.use != WINDOW_NONE) set_window(p, m, keeps(m) ? WINDOW_HELD : WINDOW_NONE);
 }
 
-/* What comes now is void, and is read all the same. */
+/* Data that come now are discarded, but must be read. */
 void ps_pool_forget(struct ps_role *p)
 {
     p->round.fold_next = 0;
@@ -73,8 +75,8 @@ static bool is_waiting(const struct member *m)
     return m->window.turn && m->window.use == WINDOW_NONE;
 }
 
-/* It has yet to bring something for the round, from values that it has. One that joins anew while
- * workers are held for a snapshot, which others have to push for, comes last. */
+/* Its gradient for the round is missing, and it has the values for that. A worker that rejoins
+ * while workers are held for a snapshot, for which others must push, comes last. */
 static bool is_missing(const struct ps_role *p, int worker)
 {
     const bool is_held = p->members[worker].wants.values && ps_is_holding(p, worker);
@@ -86,8 +88,8 @@ static bool lacks_window(const struct ps_role *p, int worker)
     return p->members[worker].window.use == WINDOW_NONE && is_missing(p, worker);
 }
 
-/* Up to whom the sum could go on. When it does, or when others get windows that it will want, who
- * comes back to the round before that is summed last. */
+/* The first worker whose gradient the sum lacks. A worker that returns to the round after the sum,
+ * or windows, went past it is summed last. */
 static int first_missing(const struct ps_role *p)
 {
     int first = p->round.fold_next;
@@ -95,8 +97,8 @@ static int first_missing(const struct ps_role *p)
     return first;
 }
 
-/* In worker order, those first whose gradients the sum comes to next. The chief's other words are
- * not to wait behind its gradient. */
+/* In worker order, first those that the sum needs next. Other messages of the chief must not wait
+ * behind its gradient. */
 static int next_in_order(const struct ps_role *p, int left)
 {
     const int workers = p->options.workers, chief = ps_chief(p), first = first_missing(p);
@@ -146,7 +148,7 @@ static uint64_t step_of_gradient(const struct message *m)
     return m->type == MESSAGE_PUSH ? m->push.step : m->type == MESSAGE_PART ? m->part.step : 0;
 }
 
-/* One that is for a later round says that its worker is past this one. */
+/* A gradient for a later round shows that its worker is past this one. */
 void ps_role_announce(struct role *role, int worker, const struct message *m, struct outbox *out)
 {
     struct ps_role *p = (struct ps_role *)role;
@@ -216,8 +218,8 @@ void ps_begin_sum(struct ps_role *p)
     p->round.fold_next = 0;
 }
 
-/* Whose window is to be free when the sum begins again; the number of workers: one is free already.
- */
+/* The worker whose window must be free when the sum begins again; the number of workers: one is
+ * free already. */
 static int last_to_yield(const struct ps_role *p, int worker)
 {
     int w = p->options.workers;
@@ -237,8 +239,8 @@ static void ask_again(struct ps_role *p, int worker, struct outbox *out)
     ps_forget_link(p, worker, out);
 }
 
-/* One gradient alone cannot be taken out of the sum: all others that are in it come again as well.
- * Where no window is free, the last worker that has one gives it up for them. */
+/* A single gradient cannot be subtracted from the sum: all others in it must come again, too. If no
+ * window is free, the last worker that has one gives it up for them. */
 bool ps_unfold(struct ps_role *p, int worker, struct outbox *out)
 {
     const int last = last_to_yield(p, worker);

@@ -39,7 +39,7 @@ void ps_scaled(struct ps_role *p, const struct message *m, struct outbox *out)
     answer(p, code ? code : EXIT_LOST_PEER, text, out);
 }
 
-/* What a chief was asked for ends with it, and with the values. */
+/* A request to the chief ends with its term, and with the generation. */
 void ps_watch_scaling(struct ps_role *p, struct outbox *out)
 {
     const struct scaling *s = &p->scaling;
@@ -62,7 +62,7 @@ void ps_tell_resize(struct ps_role *p, int worker, struct outbox *out)
     message_say_membership(m, &p->verdict.resizes_to, out);
 }
 
-/* Workers, the chief among them, go on in it by themselves. */
+/* Workers, including the chief, continue in it by themselves. */
 void ps_resize(struct ps_role *p, const struct membership *membership, uint64_t step,
                struct outbox *out)
 {

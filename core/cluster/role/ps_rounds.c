@@ -16,7 +16,8 @@ void ps_share(struct ps_role *p, int worker, struct outbox *out)
 
 /* ---- tickets ---- */
 
-/* May the worker that is answered compute one more step? has_batch: there is something for it. */
+/* Gives the worker a ticket with its answer, if it may compute one more step. has_batch: there is a
+ * batch for it. */
 static bool give_ticket(struct ps_role *p, int worker, bool has_batch)
 {
     struct member *m = &p->members[worker];
@@ -35,7 +36,7 @@ static bool give_ticket(struct ps_role *p, int worker, bool has_batch)
     return m->ticket.is_held;
 }
 
-/* What a ticket will be for is known before it. */
+/* Plans the worker's batch before its ticket is given. */
 static bool prepare_ticket(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
@@ -79,7 +80,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
     m->wants.values = false;
-    if (!member_is_here(m)) return; /* it asks again when it is back */
+    if (!member_is_here(m)) return; /* it joins again when it is back */
     ps_open_turn(p, worker);
     ps_take_back(p, out);
     uint64_t left = ps_gives_values(p, worker) ? parts_all(&p->block) & ~m->given : 0;
@@ -92,7 +93,7 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     bool is_last = worker == ps_chief(p) && ps_all_finished(p);
     if (is_last && (p->config.is_sync || !give_ticket(p, worker, has_batch)))
         flags |= VALUES_FINAL;
-    else if (give_ticket(p, worker, has_batch)) /* asynchronous: perhaps one that came back */
+    else if (give_ticket(p, worker, has_batch)) /* asynchronous: may be one that was returned */
         flags |= VALUES_TICKET;
     if (m->ticket.is_held && m->standing == FINISHED) member_set_standing(m, COUNTED_ON);
     if (p->stopping.is_on) flags |= VALUES_STOPS;
@@ -101,8 +102,9 @@ static void send_values(struct ps_role *p, int worker, struct outbox *out)
     send_values_message(p, worker, flags, out)->range = front;
 }
 
-/* The worker waits for the end of a snapshot. Where ps/0 decides what is taken, the other ps cannot
- * snapshot before they have it, and the worker brings it to them only once it knows. */
+/* Holds the worker until a snapshot ends. If ps/0 decides which pushes are taken, the other ps
+ * cannot make their snapshots before they have those, and the worker sends them only after the
+ * decision. */
 static void hold(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
@@ -115,10 +117,10 @@ static void hold(struct ps_role *p, int worker, struct outbox *out)
     m->ticket.is_told = true;
 }
 
-/* Values as they are now. Where the worker has a copy of its own, that is made first. During a
- * snapshot it waits; but, in asynchronous mode, the snapshot waits for one that has a ticket and
- * lacks only the values that got lost with its link. One that was evicted and is back, whose push
- * of before was in the round, has not joined again: it asks when it does. */
+/* Answers with the current values. If the worker gets a copy, that is made first. During a snapshot
+ * the worker waits, except, in asynchronous mode, one with a ticket that lacks only values lost
+ * with its link: for that the snapshot waits. A worker that was evicted and is back, with an
+ * earlier push in the round, has not joined again: it is answered when it does. */
 static void answer(struct ps_role *p, int worker, struct outbox *out)
 {
     const struct member *m = &p->members[worker];
@@ -140,7 +142,7 @@ static void answer(struct ps_role *p, int worker, struct outbox *out)
     send_values(p, worker, out);
 }
 
-/* Whoever wants values of a step that is reached now. */
+/* Answers the workers that wait for a step that has been reached. */
 void ps_answer_waiting(struct ps_role *p, struct outbox *out)
 {
     if (p->phase != SERVING) return;
@@ -150,7 +152,7 @@ void ps_answer_waiting(struct ps_role *p, struct outbox *out)
     }
 }
 
-/* There will be no push for it. */
+/* Takes back a ticket for which no push will come. */
 void ps_return_ticket(struct ps_role *p, int worker)
 {
     struct member *m = &p->members[worker];
@@ -161,18 +163,18 @@ void ps_return_ticket(struct ps_role *p, int worker)
     ps_commit_batch(p, worker, false);
 }
 
-/* Whoever holds one and is gone may have shown its push to another ps. So the ticket waits for it,
- * and is another one's when all else is done. */
+/* A lost worker with a ticket may have pushed to another ps. So its ticket is kept for it, and is
+ * given to another one when all else is done. */
 static void return_lost_tickets(struct ps_role *p)
 {
     for (int w = 0; w < p->options.workers; w++)
         if (p->members[w].standing == EVICTED) ps_return_ticket(p, w);
 }
 
-/* The steps that are being computed are the last ones. */
+/* No more tickets: the steps being computed are the last ones. */
 void ps_stop_tickets(struct ps_role *p, struct outbox *out)
 {
-    if (ps_has_turns(p)) return; /* they say which are the last */
+    if (ps_has_turns(p)) return; /* the record has the last ones */
     if (!p->config.is_sync) {
         return_lost_tickets(p);
         p->config.last_step = p->tickets;
@@ -187,7 +189,7 @@ void ps_stop_tickets(struct ps_role *p, struct outbox *out)
 
 /* ---- joining ---- */
 
-/* The gradient of an earlier life was never applied and comes again. */
+/* The gradient of an earlier incarnation was not applied, and comes again. */
 static void give_back(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
@@ -203,14 +205,14 @@ static void give_back(struct ps_role *p, int worker, const struct message *m, st
     ps_pool_release(p, worker);
 }
 
-/* The values that answer say whether there is still a ticket for a push that got lost. */
+/* Whether VALUES must tell the worker if there is still a ticket for a push that was lost. */
 static bool is_to_say_whether(const struct ps_role *p)
 {
     return p->options.task == 0 && !p->config.is_sync && !ps_config_drops(&p->config);
 }
 
-/* What has come of this worker, so that it brings the rest. A push that waits for its round is
- * answered by the round, unless it is taken back; a push that got lost comes again. */
+/* Answers with the worker's ledger, so that it pushes the rest. A push that waits for its round is
+ * answered with the round, unless it is undone; a lost push comes again. */
 void ps_join(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     struct member *member = &p->members[worker];
@@ -236,10 +238,10 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     if (m->join.what == JOIN_UNUSED && !comes_again) {
         member->ticket.has_returned |= member->ticket.is_held;
         ps_return_ticket(p, worker);
-        ps_leave_batches(p, worker); /* others may have left some that can be used now */
+        ps_leave_batches(p, worker); /* batches that others gave back can be used now */
     }
-    /* Windows first: a push that got lost answers the ledger. What an earlier life has pushed stays
-     * in the old ones until its round; this life pushes nothing before. */
+    /* Windows first: a lost push follows the LEDGER. A push of an earlier incarnation stays in the
+     * old windows until its round; the new one pushes nothing before. */
     if (member->push.fate != PUSH_WAITS || !member->wants_fresh) ps_share(p, worker, out);
     struct message *answer = ps_send(p, worker, MESSAGE_LEDGER, out);
     answer->ledger.push = member->ledger.received;
@@ -254,9 +256,9 @@ void ps_join(struct ps_role *p, int worker, const struct message *m, struct outb
     member->wants.step = m->join.step;
     if (member->push.fate == PUSH_WAITS && member->wants.step <= member->push.step)
         member->wants.step = member->push.step + 1;
-    ps_apply_ready_rounds(p, out); /* who wants a later step brings nothing for this one */
+    ps_apply_ready_rounds(p, out); /* a worker that wants a later step does not push for this one */
     ps_answer_waiting(p, out);
-    ps_try_snapshot(p, out); /* which may have waited for a ticket that was given back */
+    ps_try_snapshot(p, out); /* it may have waited for a ticket that was returned */
 }
 
 /* ---- rounds ---- */
@@ -287,13 +289,14 @@ static bool all_past_round(const struct ps_role *p)
     return true;
 }
 
-/* Where every worker is wanted (takes_all), all who are counted on have brought theirs or are past
- * this round. Else as many gradients have come as are wanted (replicas_to_aggregate), or as those
- * who are counted on can bring: who is late is not waited for. */
+/* With takes_all: all workers that are counted on have pushed or are past this round. Else:
+ * replicas_to_aggregate gradients have come, or as many as workers that are counted on can push:
+ * late workers are not waited for. */
 static bool is_round_full(const struct ps_role *p)
 {
-    uint32_t left = 0; /* gradients that are here, or that those who are counted on can bring */
-    uint32_t come = 0; /* of them, those that are here */
+    uint32_t left = 0; /* gradients that have come, or may still come from workers that are counted
+                          on */
+    uint32_t come = 0; /* those that have come */
     for (int w = 0; w < p->options.workers; w++) {
         const struct member *m = &p->members[w];
         const uint32_t gradients = ps_config_gradients(&p->config, p->options.workers, w);
@@ -307,8 +310,8 @@ static bool is_round_full(const struct ps_role *p)
            (p->options.task != 0 && all_past_round(p));
 }
 
-/* What this ps should have had for the round died with a worker that showed it to other ps only,
- * and somebody waits for a later one, or the last snapshot does. */
+/* The gradient for the round was lost with a worker that had pushed it to other ps only, and a
+ * worker, or the last snapshot, waits for a later round. */
 static bool is_round_void(const struct ps_role *p)
 {
     if (p->round.gradients > 0 || !all_past_round(p)) return false;
@@ -322,7 +325,7 @@ static bool is_round_void(const struct ps_role *p)
     return false;
 }
 
-/* The last one is over. */
+/* The previous step is over. */
 static void begin_step(struct ps_role *p)
 {
     p->step++;
@@ -363,8 +366,8 @@ static void apply_round(struct ps_role *p, struct outbox *out)
     ps_answer_waiting(p, out);
 }
 
-/* At most one round per worker can be full, and as many void. While the others come to its
- * snapshot, ps/0 stays there. */
+/* At most one round per worker can be full, and as many void. ps/0 does not continue while others
+ * reach the step of its snapshot. */
 void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
 {
     const bool is_behind_snapshot = p->options.task == 0 && p->snapshot.phase == SNAPSHOT_MADE;
@@ -383,8 +386,8 @@ void ps_apply_ready_rounds(struct ps_role *p, struct outbox *out)
 
 /* ---- pushes ---- */
 
-/* A gradient that is stale, late, without a ticket or beyond the last step: it is counted, and its
- * worker is answered with values. */
+/* Drops a gradient that is stale, late, without a ticket or beyond the last step: counts it, and
+ * answers with values. */
 static void drop(struct ps_role *p, int worker, bool had_ticket, struct outbox *out)
 {
     p->counters.dropped_stale++;
@@ -402,8 +405,8 @@ static void take(struct member *m, const struct message *push)
     m->ledger.taken_step = push->push.step;
 }
 
-/* ps/0 has taken it in a round that this ps was through without it. The others need not bring
- * anything for it, and may be held for a snapshot meanwhile; each has values of its own. */
+/* ps/0 has applied this gradient in a round that this ps has finished without it. The other workers
+ * push nothing for that round, and may be held for a snapshot; each has its own copy of values. */
 static void apply_late(struct ps_role *p, int worker, const struct message *m, struct outbox *out)
 {
     take(&p->members[worker], m);
@@ -434,7 +437,7 @@ static void push_sync(struct ps_role *p, int worker, const struct message *m,
     member->push.step = round;
     member->push.gradients = m->push.gradients;
     ps_apply_ready_rounds(p, out);
-    if (p->snapshot.phase == SNAPSHOT_COMING) ps_answer_waiting(p, out); /* who is needed now */
+    if (p->snapshot.phase == SNAPSHOT_COMING) ps_answer_waiting(p, out); /* as needed for it */
     ps_advance(p, out);
 }
 
@@ -454,7 +457,7 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     ps_note_turn(p, TURN_TAKEN, worker, m, out);
     ps_take_batch(p, worker, false);
     int *const applying = &p->round.applying[p->round.applying_count++ % p->options.workers];
-    *applying = worker; /* of each worker one, until they are applied */
+    *applying = worker; /* at most one of each worker, until they are applied */
     outbox_add_apply(out, (struct action_apply){applying, 1, m->push.gradients, p->step});
     begin_step(p);
     p->counters.applied++;
@@ -462,11 +465,11 @@ static void push_async(struct ps_role *p, int worker, const struct message *m, s
     if (ps_is_holding(p, worker) || !ps_turn_is_answered_now(p, worker))
         answer(p, worker, out);
     else
-        send_values(p, worker, out); /* APPLY of one gradient refreshes on the way */
+        send_values(p, worker, out); /* APPLY of one gradient also refreshes the copy */
     ps_answer_waiting(p, out);
 }
 
-/* In order, and each once. Where ps/0 drops some, the others see gaps. */
+/* Pushes must come in order, each once. If ps/0 drops some, other ps see gaps. */
 static bool is_next(const struct ps_role *p, const struct member *m, const struct message *push)
 {
     if (m->push.fate == PUSH_WAITS) return false;
@@ -486,7 +489,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     }
     if (ps_turn_defers(p, worker, m)) return;
     char text[ACTION_TEXT_MAX], what[ACTION_TEXT_MAX / 2];
-    if (m->push.gradients == 0) { /* as who pushed it says itself */
+    if (m->push.gradients == 0) { /* the worker reports a gradient that is not finite */
         ps_note_turn(p, TURN_BAD, worker, m, out);
         member->turn.is_open = false;
         snprintf(what, sizeof what, "%.*s", (int)m->body_bytes, m->body ? (char *)m->body : "");
@@ -505,7 +508,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     member->joins = 0;
     member->life.has_pushed = true;
     member->life.kept_snapshot = false;
-    member_set_push(member, PUSH_TAKEN); /* unless it is dropped, or waits */
+    member_set_push(member, PUSH_TAKEN); /* unless it is dropped or waits */
     if (member->standing == FINISHED) member_set_standing(member, COUNTED_ON);
     member->ticket.is_told = member->makes_good = false;
     ps_renew_wait(p, worker);
@@ -517,7 +520,7 @@ void ps_push(struct ps_role *p, int worker, const struct message *m, struct outb
     }
 }
 
-/* The chief gets the final values when nobody can change them any more. */
+/* The chief gets the final values when no more updates can come. */
 void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *out)
 {
     struct member *m = &p->members[worker];
@@ -525,17 +528,18 @@ void ps_finished(struct ps_role *p, int worker, uint32_t code, struct outbox *ou
     if (code & FINISHED_UNUSED) ps_return_ticket(p, worker);
     if (code & FINISHED_UNUSED) ps_leave_batches(p, worker);
     if (m->ticket.is_held && !p->config.is_sync && p->options.task == 0) {
-        answer(p, worker, out); /* a ticket that it was given got lost with its link */
+        answer(p, worker, out); /* its ticket was lost with its link */
         return;
     }
     member_set_standing(m, FINISHED);
     m->ticket.is_held = m->wants.values = false;
-    ps_forget_ahead(p, worker, out); /* what came ahead is of no push */
+    ps_forget_ahead(p, worker, out); /* parts that came ahead have no push */
     ps_renew_wait(p, worker);
     ps_apply_ready_rounds(p, out);
     if (!ps_all_finished(p)) return;
     return_lost_tickets(p);
-    const bool is_end = !ps_has_batches(p); /* else the chief takes what others have left */
+    const bool is_end = !ps_has_batches(p); /* else the chief computes batches that others have left
+                                             */
     if (is_end && code & FINISHED_UNUSED && p->options.task == 0) ps_stop_tickets(p, out);
     if (is_end) ps_tell_coverage(p, out);
     answer(p, ps_chief(p), out);

@@ -1,5 +1,4 @@
-/* ps_states.c - the states of a ps role: which may follow which, which go together, and how they
- * are told to people. */
+/* ps_states.c - the states of a ps role: allowed transitions, invariants, and texts for people. */
 #include <stdio.h>
 
 #include "core/cluster/role/ps_role_inside.h"
@@ -127,7 +126,7 @@ static const char *check_cut(const struct ps_role *p)
     return c->written && !is_first ? "another ps than ps/0 waits for RESUME" : NULL;
 }
 
-/* ps/0, asynchronous: whoever holds a ticket brings the step for it, or it comes back. */
+/* ps/0, asynchronous: every ticket is held by a worker that will push for it, or is returned. */
 static const char *check_tickets(const struct ps_role *p)
 {
     uint64_t held = 0;

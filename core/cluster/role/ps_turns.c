@@ -1,9 +1,9 @@
-/* ps_turns.c - the turns of asynchronous training (turns.h): a ps says which there are, or takes
- * them as they are given, so that the same bits come out once more.
+/* ps_turns.c - the turns of asynchronous training (turns.h): a ps notes them, or replays given
+ * ones, to get bit-identical values.
  *
- * Given, at each number of updates: first everybody is answered who was answered there, with values
- * and with rows; then comes the push whose turn it is. What comes before its turn waits. A worker
- * gets a ticket for each of its turns, of the batch that it was for.
+ * Replay, at each number of updates: first all workers are answered that were answered there, with
+ * values and with rows; then the push of this turn is applied. Pushes that come early wait. A
+ * worker gets a ticket for each of its turns, with the recorded batch.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,8 @@ void ps_note_turn(struct ps_role *p, enum turn_kind kind, int worker, const stru
     outbox_add_turn(out, (struct action_turn){noted, p->counters.applied});
 }
 
-/* A worker that tells it may have heard it of another ps: the text begins with whose end it was. */
+/* A worker may pass on the verdict of another ps: the text begins with the name of the task that
+ * failed. */
 static int origin_of(const struct ps_role *p, const char *text, int from)
 {
     char name[TASK_NAME_MAX];
@@ -63,7 +64,8 @@ bool ps_has_turns(const struct ps_role *p)
     return p->options.turns.at && !p->config.is_sync;
 }
 
-/* A push that was dropped never came to the other ps, and what never came has no order. */
+/* Whether the turn has a place in the order: dropped pushes never came to other ps, and open ones
+ * nowhere. */
 static bool is_in_order(const struct ps_role *p, const struct turn *turn)
 {
     return turn->kind == TURN_TAKEN || turn->kind == TURN_BAD ||
@@ -78,7 +80,7 @@ static const struct turn *next_in_order(struct ps_role *p)
     return p->turns.next < turns->count ? &turns->at[p->turns.next] : NULL;
 }
 
-/* The worker's first from this one on; NULL: none. */
+/* The worker's first turn from this one on; NULL: none. */
 static const struct turn *first_of(const struct ps_role *p, const struct turn *from, int worker)
 {
     const struct turn *end = p->options.turns.at + p->options.turns.count;
@@ -86,7 +88,7 @@ static const struct turn *first_of(const struct ps_role *p, const struct turn *f
     return from < end ? from : NULL;
 }
 
-/* The worker's own next one; NULL: none, or none are given. */
+/* The worker's next turn; NULL: none, or not a replay. */
 static const struct turn *next_of(struct ps_role *p, int worker)
 {
     if (!ps_has_turns(p)) return NULL;
@@ -129,7 +131,7 @@ bool ps_turn_is_answered_now(struct ps_role *p, int worker)
     return !turn || turn->values == TURN_NOTHING || turn->values == p->counters.applied;
 }
 
-/* Its next one that is of certain values; NULL: none. ret_is_open: it was answered with them. */
+/* Its next turn whose values are recorded; NULL: none. ret_is_open: it was answered with these. */
 static const struct turn *next_sure_of(struct ps_role *p, int worker, bool *ret_is_open)
 {
     const struct turn *turn = next_of(p, worker);
@@ -150,7 +152,7 @@ static bool lacks_answer(struct ps_role *p, int worker)
            (turn->rows == p->counters.applied && !(is_open && p->members[worker].turn.has_rows));
 }
 
-/* All that is to be answered at this number of updates has been, but for who has pushed. */
+/* All workers to be answered at this number of updates have been, other than worker `pushes`. */
 static bool all_are_answered(struct ps_role *p, int pushes)
 {
     for (int w = 0; w < p->options.workers; w++)
@@ -192,7 +194,8 @@ void ps_turn_joins(struct ps_role *p, int worker)
     m->is_open = m->has_rows = false;
 }
 
-/* By the record a worker is to be answered with values that this ps has changed since. */
+/* The replay has diverged: a worker should be answered with values that this ps has already
+ * updated. */
 static bool has_strayed(struct ps_role *p, struct outbox *out)
 {
     char text[ACTION_TEXT_MAX];

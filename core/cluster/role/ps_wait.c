@@ -1,4 +1,4 @@
-/* ps_wait.c - which workers are waited for, how long, and what happens then. */
+/* ps_wait.c - which workers are waited for, how long, and what happens after that. */
 #include <stdio.h>
 
 #include "core/cluster/role/ps_role_inside.h"
@@ -13,13 +13,13 @@ static int counted_on(const struct ps_role *p)
     return count;
 }
 
-/* One that may come again is none, however late. */
+/* Whether the worker will not come again; false: it may, however late. */
 static bool cannot_come(const struct member *m)
 {
     return !member_is_here(m) && m->life.why_absent[0];
 }
 
-/* To a ps that comes back to a job that continues, who is not there is lost, and not late. */
+/* For a ps that returns to a running job, a worker that is not connected is lost, not late. */
 static bool was_there(const struct ps_role *p, const struct member *m)
 {
     return m->presence != NOT_YET || p->goes_on;
@@ -31,13 +31,13 @@ static uint64_t absence_limit_ms(const struct ps_role *p, const struct member *m
     uint64_t limit = was_there(p, m) ? lost_ms : p->options.limits.start_ms;
     if (m->life.has_left) return 0;
     if (p->leaving.code && m == &p->members[ps_chief(p)]) return UINT64_MAX; /* on_tick() ends */
-    if (cannot_come(m) && lost_ms < limit) limit = lost_ms; /* it has come, and said so */
+    if (cannot_come(m) && lost_ms < limit) limit = lost_ms; /* it has connected, and left */
     uint64_t stop = p->options.limits.stop_ms / PS_STOP_PARTS;
     bool is_hurried = p->stopping.is_on && ps_chief_is_here(p);
     return is_hurried && stop < limit ? stop : limit;
 }
 
-/* Rounds, snapshots and the end of the job do. */
+/* Rounds, snapshots and the end of the job continue without the worker. */
 static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
 {
     ps_leave_batches(p, worker);
@@ -46,7 +46,7 @@ static void go_on_without(struct ps_role *p, int worker, struct outbox *out)
     ps_try_snapshot(p, out);
 }
 
-/* It reads rows that nobody else reads. */
+/* Each worker has rows that no other reads. */
 static bool has_share(const struct ps_role *p)
 {
     return p->config.needs_everybody || p->config.takes_all;
@@ -60,14 +60,14 @@ static bool has_brought_share(const struct ps_role *p, int worker)
     return l->taken && l->taken_step + 1 >= p->config.last_step;
 }
 
-/* All its rows are wanted, however soon the others are done with theirs. */
+/* All its rows are needed, even if the others have finished theirs. */
 static bool is_missed(const struct ps_role *p, int worker)
 {
     return p->config.needs_everybody && !p->stopping.is_on && !has_brought_share(p, worker);
 }
 
-/* It cannot come, and there is nothing left that it could bring. One that is only slow to start is
- * waited for: it would find nobody, and wait for long. */
+/* It is too late for anything that it could push. A worker that is only slow to start is waited
+ * for: it would find no ps, and wait for long. */
 static bool is_too_late(const struct ps_role *p, int worker)
 {
     if (!cannot_come(&p->members[worker]) || is_missed(p, worker)) return false;
@@ -79,14 +79,14 @@ static bool is_too_late(const struct ps_role *p, int worker)
     return true;
 }
 
-/* The others do its part, and are enough. */
+/* The others can do its part. */
 static bool is_dispensable(const struct ps_role *p, const struct member *m)
 {
     const int least = p->config.min_workers > 1 ? p->config.min_workers : 1;
     return cannot_come(m) && !has_share(p) && counted_on(p) > least;
 }
 
-/* Half of the rows are not all of them. */
+/* Training on only a part of the rows is not what the job is for. */
 static bool is_job_in_vain(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
@@ -157,13 +157,13 @@ uint64_t ps_silence_limit_ms(const struct wait_limits *limits, bool has_pushed)
                       : limits->stop_ms / UNPROVEN_PARTS;
 }
 
-/* It is here, and the job that is to end waits for its push. */
+/* It is connected, and the job, which is to end, waits for its push. */
 static bool is_too_silent(const struct ps_role *p, int worker)
 {
     const struct member *m = &p->members[worker];
     if (!p->stopping.is_on || worker == ps_chief(p) || !ps_chief_is_here(p)) return false;
     if (!member_is_here(m) || m->standing != COUNTED_ON || m->push.fate == PUSH_WAITS) return false;
-    if (m->window.turn) return false; /* its push is here, and is not read yet */
+    if (m->window.turn) return false; /* its push has come, and waits for a window */
     return p->patience.now_ms - p->stopping.since_ms >=
            ps_silence_limit_ms(&p->options.limits, m->life.has_pushed);
 }
@@ -177,7 +177,7 @@ static void hang_up_on_silent(struct ps_role *p, int worker, uint64_t since_ms, 
     ps_forget_link(p, worker, out);
 }
 
-/* If it lives, it comes back, and brings what others have of its push already. */
+/* Hangs up. If it is alive it returns, and pushes again what other ps already have. */
 static void end_without_silent(struct ps_role *p, int worker, struct outbox *out)
 {
     hang_up_on_silent(p, worker, p->stopping.since_ms, "the job ends", out);
@@ -197,8 +197,8 @@ bool ps_role_snapshot_awaits(const struct role *role, int worker, uint64_t *ret_
     return worker != ps_chief(p) && ps_snapshot_awaits(p, worker);
 }
 
-/* All others are kept waiting. A step that takes so long is not lost: whoever computes it comes
- * back and brings it. */
+/* All others wait for it. A step that takes so long is not lost: the worker returns and pushes it.
+ */
 static bool keeps_snapshot(const struct ps_role *p, int worker)
 {
     const bool has_pushed = p->members[worker].life.has_pushed;
@@ -208,8 +208,8 @@ static bool keeps_snapshot(const struct ps_role *p, int worker)
            waited_ms >= limit_ms;
 }
 
-/* What ps/0 has of its push others may lack: the first time it is to come back and bring that, and
- * the checkpoint is given up. Of one that does not, the shards say what each has. */
+/* Other ps may lack a push of its that ps/0 has: the first time it is to return and push that, and
+ * the checkpoint is given up. If it does not, the shards say which pushes each has. */
 static void snapshot_without(struct ps_role *p, int worker, struct outbox *out)
 {
     struct member *m = &p->members[worker];
@@ -262,8 +262,8 @@ bool ps_role_cannot_begin_without(const struct role *role, int worker)
     return worker == ps_chief(p) && !p->was_set_up && !p->goes_on;
 }
 
-/* Enough are left for the job to go on, and somebody to lead it. Before it has begun the chief is
- * needed to begin it. */
+/* Enough workers are left to continue, and one to lead. Before the job has begun its chief may not
+ * leave. */
 static bool may_leave(const struct ps_role *p, int worker)
 {
     const int least = p->config.min_workers > 1 ? p->config.min_workers : 1;
@@ -273,7 +273,7 @@ static bool may_leave(const struct ps_role *p, int worker)
     return !is_chief || (p->options.limits.chief_ms && ps_has_other_to_lead(p));
 }
 
-/* What it pushed before stays counted; it pushes no more, and has no use for a ticket. */
+/* Its earlier pushes count; it pushes no more, and returns its ticket. */
 static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struct outbox *out)
 {
     struct member *m = &p->members[worker];
@@ -283,10 +283,10 @@ static void sign_off(struct ps_role *p, int worker, bool is_between_steps, struc
     m->lead.can_lead = m->wants.values = m->makes_good = false;
     m->late_join = (struct message){0};
     ps_forget_ahead(p, worker, out);
-    if (p->phase != SERVING) return; /* nobody is waited for yet, nor is this one then */
+    if (p->phase != SERVING) return; /* no worker is waited for yet */
     outbox_log(out, "worker/%d leaves the job, which continues without it", worker);
     p->round.applying_count = 0;
-    member_set_standing(m, EVICTED); /* nobody has had to wait for it: it does not count */
+    member_set_standing(m, EVICTED); /* left in order: not counted as an eviction */
     ps_renew_wait(p, worker);
     go_on_without(p, worker, out);
 }
@@ -306,7 +306,7 @@ void ps_leave(struct ps_role *p, int worker, const struct message *m, struct out
     }
 }
 
-/* Only the chief can end the job well. */
+/* Only the chief can end the job in order. */
 static void watch_chief(struct ps_role *p, struct outbox *out)
 {
     const struct member *m = &p->members[ps_chief(p)];
@@ -332,8 +332,8 @@ static bool is_done(const struct member *m)
     return m->push.fate == PUSH_WAITS || m->standing != COUNTED_ON;
 }
 
-/* Who has neither pushed nor finished while others have: "worker/1 (gone), worker/4". ret_here: how
- * many of them are here. */
+/* Names the workers that have neither pushed nor finished while others have: "worker/1 (gone),
+ * worker/4". ret_here: how many of them are connected. */
 static int name_missing(const struct ps_role *p, char *text, size_t size, int *ret_here)
 {
     int missing = 0;
@@ -389,7 +389,7 @@ void ps_watch(struct ps_role *p, struct outbox *out)
         watch_wait(p, &(struct awaited){what, p->options.limits.end_ms, true}, out);
         return;
     }
-    bool is_slow = here > 0; /* else all are gone, and are evicted before this limit */
+    bool is_slow = here > 0; /* else all are gone, and will be evicted before this limit */
     snprintf(what, sizeof what, "%s at step %llu (%s)", missing, (unsigned long long)p->step + 1,
              is_slow ? "--step_timeout" : "--start_timeout, and train.worker_timeout_secs");
     const uint64_t absent_ms = p->options.limits.start_ms + p->config.worker_timeout_ms;

@@ -1,29 +1,28 @@
-/* role.h - what a task of the cluster does, without doing any I/O.
+/* role.h - the logic of a task of the cluster, without any I/O.
  *
- * A role is told what happened and answers with actions in an outbox. It never calls a clock, a
- * socket, a file or a random source; time, incarnations and values are given to it. The same role
- * runs on the real loop (task.c) and on a simulator.
+ * A role gets events and answers with actions in an outbox. It never calls a clock, a socket, a
+ * file or a random source; time, incarnations and values are passed to it. The same role runs on
+ * the real loop (task.c) and in a simulator.
  *
  * Generations. Values live in the memory of the ps. Whenever the chief finds that not all ps serve
  * the same generation (at the start, or when a ps came back empty) it draws a new one, describes
- * and fills every ps, from a checkpoint or with initial values, and says SERVE. Everybody else
- * learns of it by STATE and joins. Whatever is said about another generation is void, so nobody
- * needs to be restarted and nothing old is ever counted.
+ * (SETUP) and fills (INIT) every ps, from a checkpoint or with initial values, and sends SERVE.
+ * Other workers learn of it by STATE and join. Messages of another generation are ignored, so no
+ * task must be restarted and nothing old is ever counted.
  *
- * Streams. In a generation each worker has one stream of pushes, numbered from 1 whatever its
- * lives. A ps applies each number at most once, in order. A worker that joins, newly or again, asks
- * every ps what it has, and first brings what some have and others lack.
+ * Streams. In a generation each worker has one stream of pushes, numbered from 1, also across
+ * restarts. A ps applies each number at most once, in order. A worker that joins or rejoins asks
+ * every ps what it has, and first pushes again what some ps have and others lack.
  *
  * Terms. One worker leads, the chief: of term t it is worker t % workers, so that no two have the
- * same term. All begin with term 0. ps/0 alone continues to a later term, where its chief is gone
- * or silent for limits.chief_ms: the next one whose worker is here. Whoever hears of a later term
- * keeps it and tells those who say an older one (LEADS); what a chief of an older term says is
- * void. While ps/0 serves, workers hear of terms from it alone: where another ps was told of a
- * later one, its chief has ps/0 go beyond it. The values stay as they are, and nothing begins
- * again.
+ * same term. All begin with term 0. Only ps/0 begins a later term, when the chief is gone or silent
+ * for limits.chief_ms: the next one whose worker is connected. A task that hears of a later term
+ * adopts it, and sends LEADS to tasks with an older one; messages of an older term's chief are
+ * ignored. While ps/0 serves, workers accept terms from it alone: if another ps knows a later one,
+ * the chief has ps/0 go beyond that. The values stay as they are, and nothing restarts.
  *
- * Who is who: peers are named by (job, index); the runner knows which link that is. A worker talks
- * to every ps; a ps talks to every worker. Nobody else talks.
+ * Peers are named by (job, index); the runner knows their links. Only workers and ps talk to each
+ * other, each worker with every ps.
  */
 #ifndef CORE_CLUSTER_ROLE_ROLE_H
 #define CORE_CLUSTER_ROLE_ROLE_H
@@ -39,20 +38,20 @@
 #include "core/cluster/role/turns.h"
 #include "net/message.h"
 
-enum { CHIEF = 0, NOBODY = -1 }; /* of term 0; among the tasks of a job */
-/* How far a term may be ahead of those that a task has heard of: of one that has just come, all. */
+enum { CHIEF = 0, NOBODY = -1 }; /* CHIEF: index of the chief of term 0; NOBODY: no task of a job */
+/* How far a new term may be ahead of the latest one that a task knows. */
 enum { TERMS_AHEAD_MAX = 1 << 20 };
 int term_chief(uint64_t term, int workers);
-uint64_t term_after(uint64_t term, int chief, int workers); /* the next one of that chief */
+uint64_t term_after(uint64_t term, int chief, int workers); /* the next term with that chief */
 const char *job_name(enum job);
 /* "ps/0" */
 enum { TASK_NAME_MAX = 24 };
 const char *task_name(enum job, int task, char text[TASK_NAME_MAX]);
 
-/* Of any text that a role says, with its end: what a task fails with fits, with the task's name in
- * front, since what to do stands at the end of it. */
+/* Size of any text of a role, with its NUL: an error text fits with the task's name in front, since
+ * advice is at its end. */
 enum { ACTION_TEXT_MAX = ERROR_TEXT_MAX + 64 };
-enum { TASKS_TEXT_MAX = 128 }; /* of the names of tasks in it, as many as fit: "ps/0, ps/1" */
+enum { TASKS_TEXT_MAX = 128 }; /* names of tasks in it, as many as fit: "ps/0, ps/1" */
 
 /* actions.def lists them, with what each carries. */
 enum action_type {
@@ -75,21 +74,21 @@ struct action {
     };
 };
 
-/* What a ps knows of the pushes of one worker, in one generation. */
+/* What a ps has of one worker's pushes, in one generation. */
 struct ledger {
     uint64_t received;   /* number of the last push that came, applied or dropped */
     uint64_t taken;      /* number of the last one that was applied, or waits for its round */
     uint64_t taken_step; /* the step that it was meant for */
 };
 
-/* Of one worker's pushes, those that not all ps have in their values: it died between two of them.
- */
+/* How many of one worker's pushes some ps have in their values and others lack: it died between two
+ * of them. */
 struct torn_pushes {
-    uint64_t lacking; /* of those that ps/0 has, some other ps lacks so many, */
-    uint64_t more;    /* or has so many more than ps/0 */
+    uint64_t lacking; /* pushes that ps/0 has and some other ps lacks, at most */
+    uint64_t more;    /* pushes that some other ps has and ps/0 lacks */
 };
-/* What another ps than ps/0 has of these workers: torn [count], as by all that were noted before.
- */
+/* Takes another ps's ledgers into account; first: those of ps/0. torn: [count], the maximum over
+ * all ps so far. */
 void torn_pushes_note(struct torn_pushes *, int count, const struct ledger *first,
                       const struct ledger *other);
 
@@ -97,9 +96,9 @@ void torn_pushes_note(struct torn_pushes *, int count, const struct ledger *firs
 struct outbox {
     struct action *at;
     int count, capacity;
-    struct arena texts; /* that the actions say */
+    struct arena texts; /* texts of the actions */
 };
-struct action *outbox_add(struct outbox *, const struct action *); /* valid until the next one */
+struct action *outbox_add(struct outbox *, const struct action *); /* valid until the next call */
 #define ACTION(type, member, ...)                                                                  \
     static inline struct action_##member *outbox_add_##member(struct outbox *outbox,               \
                                                               struct action_##member added)        \
@@ -110,18 +109,18 @@ struct action *outbox_add(struct outbox *, const struct action *); /* valid unti
 #undef ACTION
 void outbox_empty(struct outbox *);
 void outbox_free(struct outbox *);
-const char *outbox_text(struct outbox *, const char *text); /* kept, cut to its limit */
+const char *outbox_text(struct outbox *, const char *text); /* copied, cut to ACTION_TEXT_MAX */
 
 /* The body of a SCALE or a RESIZE, in the outbox. */
 void message_say_membership(struct message *, const struct membership *, struct outbox *);
-/* ACTION_LOG, one that is a warning, ACTION_BREACH, and ACTION_END with the verdict. */
+/* ACTION_LOG, the same as a warning, ACTION_BREACH, and ACTION_END with the verdict. */
 void outbox_log(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void outbox_warn(struct outbox *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void outbox_breach(struct outbox *, bool is_of_number, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void outbox_end(struct outbox *, int code, const char *text);
 
-/* Becomes the body of a message in the outbox; none where it is empty. */
+/* The text becomes the body of a message, copied into the outbox; "": no body. */
 void message_say(struct message *, const char *text, struct outbox *);
 /* A VERDICT. name: of this task, put before the text; "" when the verdict is another task's, which
  * the text names already. */
@@ -130,24 +129,24 @@ void message_say_verdict(struct message *, int code, const char *name, const cha
 void message_text(const struct message *,
                   char ret_text[ACTION_TEXT_MAX]); /* the body, cut to its limit */
 
-/* How long a role has been waiting. Says now and then for what, after 30 s as a warning.
+/* How long a role has been waiting. Logs now and then for what, after 30 s as a warning.
  *
- * A role's time, by which it keeps all its limits, is time in which its task runs: while the task
- * stands still (a stopped container, Ctrl-Z) it hears of nobody, and nobody is late for it. */
+ * A role's time, by which all its limits are measured, passes only while its task runs: while that
+ * is stopped (a paused container, Ctrl-Z) it hears nothing, and no peer counts as late. */
 struct patience {
     uint64_t now_ms, since_ms, noted_ms;
-    uint64_t told_ms; /* by the clock */
+    uint64_t told_ms; /* the last tick, by the clock */
 };
-enum { STANDSTILL_MS = 1000 }; /* between two ticks: the task was not running */
+enum { STANDSTILL_MS = 1000 }; /* more between two ticks: the task was stopped */
 void patience_begin(struct patience *, uint64_t clock_ms);
 void patience_tick(struct patience *, uint64_t clock_ms);
-void patience_renew(struct patience *); /* what was waited for has come */
+void patience_renew(struct patience *); /* the wait is over: restarts the count */
 struct awaited {
     const char *what;
     uint64_t limit_ms;
-    bool is_usual; /* also where it takes long: that others end, or that it is evaluated */
+    bool is_usual; /* a long wait is normal, as for others' end or an evaluation: no warning */
 };
-/* true: its limit is over, ret_text says what was waited for */
+/* true: the limit was reached, ret_text says what was waited for */
 bool patience_is_over(struct patience *, const struct awaited *, struct outbox *,
                       char ret_text[ACTION_TEXT_MAX]);
 
@@ -159,25 +158,25 @@ struct role_ops {
     void (*peer_up)(struct role *, enum job, int task, uint64_t incarnation, struct outbox *);
     void (*peer_lost)(struct role *, enum job, int task, const char *why, struct outbox *);
     void (*message)(struct role *, enum job, int task, const struct message *, struct outbox *);
-    /* of SNAPSHOT, COMPUTE, PUBLISH, EVALUATE, and BEGIN where it failed; text says more where
-     * result is not OK. COMPUTE, ERR_PEER: what followed VALUES did not come, and the step is none
-     */
+    /* SNAPSHOT, COMPUTE, PUBLISH or EVALUATE has ended, or BEGIN has failed; text: the error, if
+     * result is not OK. COMPUTE, ERR_PEER: what follows VALUES did not come, and the step was given
+     * up */
     void (*done)(struct role *, enum action_type, err result, const char *text, struct outbox *);
-    /* a signal: the job is to end well, with a last checkpoint, if it can within the limit; of a
-     * worker with only_me: it leaves, and the job continues, where ps/0 grants that */
+    /* a signal: the job is to end in order, with a last checkpoint, if possible within the limit;
+     * with only_me: this worker leaves, and the job continues, if ps/0 permits */
     void (*leave)(struct role *, int code, const char *why, bool only_me, struct outbox *);
-    /* a peer that was in another membership says so: RESIZE, to who is here as well */
+    /* a peer reports another membership: it is passed on as RESIZE to connected peers */
     void (*resize)(struct role *, const struct membership *, struct outbox *);
-    /* something here is broken: the job ends now */
+    /* a failure of this task: the job ends now */
     void (*stop)(struct role *, int code, const char *why, struct outbox *);
     void (*tick)(struct role *, uint64_t now_ms, struct outbox *); /* about every 100 ms */
     void (*report)(const struct role *,
-                   struct outbox *); /* LOG: what is it doing and waiting for */
+                   struct outbox *); /* ACTION_LOG: what it is doing and waiting for */
     void (*state)(const struct role *, char ret[ACTION_TEXT_MAX]); /* the same in a few words */
 };
 
-/* `to`, which must be one that may follow (assert): follows[from] has a bit MAY(state) for each.
- * Staying is always allowed. No peer can cause another one: what it says is looked at before. */
+/* Returns `to`, asserting that it may follow: follows[from] has a bit MAY(state) for each. Staying
+ * is always allowed. Messages are checked before, so no peer can make this fail. */
 #define MAY(state) (1u << (state))
 int state_after(const uint16_t follows[], int from, int to);
 
@@ -186,7 +185,7 @@ enum { LEDGER_NUMBERS = 3 };
 void ledger_numbers(const struct ledger *, int64_t ret[LEDGER_NUMBERS]);
 struct ledger ledger_of(const int64_t numbers[LEDGER_NUMBERS]);
 
-/* The same as a body in the byte order of the wire: LEDGER, SAVE and SNAPSHOT. */
+/* To and from the body of LEDGER, SAVE and SNAPSHOT, in the byte order of the wire. */
 void ledger_pack(const struct ledger *, int count, uint64_t ret_numbers[]);
 /* false: not `count` ledgers */
 bool ledger_unpack(const struct message *, int count, struct ledger ret[]);

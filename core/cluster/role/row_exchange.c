@@ -3,7 +3,7 @@
 
 /* ---- at a ps ---- */
 
-/* What is said with a push stays as it is until it is answered: the next one comes later. */
+/* A worker pushes again only after an answer, so one struct for the last push suffices. */
 enum rows_turn rows_heard(struct rows_told *told, const struct message *m, bool is_of_this_life)
 {
     if (m->rows.flags & ROWS_ASKED) return is_of_this_life ? ROWS_ANSWER : ROWS_REFUSE;
@@ -51,7 +51,7 @@ void rows_asked_forget(struct rows_asked *asked)
     asked->is_answered = asked->is_refused = true;
 }
 
-/* Of a push: those of the batch that comes after it, which has the push's number. */
+/* Rows that answer a push are of the batch after it, whose number is the push's. */
 void rows_arrived(struct rows_asked *asked, const struct message *m, bool fit)
 {
     const bool is_answer = m->rows.flags == ROWS_ASKED || m->rows.flags == ROWS_NONE;

@@ -1,5 +1,5 @@
-/* turns.h - what decides the bits of asynchronous training: the order in which a ps took what the
- * workers pushed, and which of its values each push was computed from. */
+/* turns.h - what determines the result of asynchronous training bit by bit: the order in which a ps
+ * applied pushes, and from which of its values each was computed. */
 #ifndef CORE_CLUSTER_ROLE_TURNS_H
 #define CORE_CLUSTER_ROLE_TURNS_H
 
@@ -8,10 +8,10 @@
 
 enum turn_kind {
     TURN_TAKEN = 1, /* a push became part of the values */
-    TURN_DROPPED,   /* of ps/0: it was too old (train.max_staleness) */
-    TURN_BAD,       /* it was not finite, and the job ended */
+    TURN_DROPPED,   /* on ps/0: too stale (train.max_staleness) */
+    TURN_BAD,       /* not finite: the job ended */
     TURN_OPEN,      /* the job ended before the push came here */
-    TURN_BREAK,     /* what comes behind it does not follow from what is noted here */
+    TURN_BREAK,     /* later turns do not follow from the recorded ones */
     TURN_END,       /* the job ended */
     TURN_KINDS
 };
@@ -21,17 +21,17 @@ enum turn_kind {
 struct turn {
     enum turn_kind kind;
     int worker;      /* TURN_END: the exit code */
-    uint64_t values; /* updates that were in the values that it was computed from; TURN_NOTHING: any
-                        do, since nothing comes of it */
-    uint64_t rows;  /* likewise when its rows of tables were read; TURN_NOTHING: it had none here */
-    bool asks_rows; /* they did not come with the values, on no ps: the worker asked for them */
-    uint64_t batch; /* of ps/0: 1 + which one; 0: they are not handed out. TURN_END: 1: the ps has
-                       found why; 2 + a worker: that has, or has told what another ps found */
+    uint64_t values; /* updates in the values that it was computed from; TURN_NOTHING: any, it is
+                        not used */
+    uint64_t rows;   /* likewise for its rows of tables; TURN_NOTHING: none here */
+    bool asks_rows;  /* on no ps did rows come with the values: the worker requested them */
+    uint64_t batch;  /* on ps/0: 1 + the batch; 0: no queue. TURN_END, who told the cause: 1: this
+                        ps; 2 + w: worker w, perhaps for another ps */
 };
 
-/* Of one ps, in this order. */
+/* The turns of one ps, in order. */
 struct turns {
-    const struct turn *at; /* NULL: none are given */
+    const struct turn *at; /* NULL: not a replay */
     int64_t count;
 };
 

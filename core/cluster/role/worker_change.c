@@ -32,7 +32,7 @@ void worker_change_failed(struct worker_role *w, const char *why, struct outbox 
     answer(w, EXIT_FAILED, text, out);
 }
 
-/* Begins when a checkpoint that is being made is there, and every ps. */
+/* Begins when no checkpoint is being made, and every ps is connected. */
 void worker_watch_change(struct worker_role *w, struct outbox *out)
 {
     const struct changing *c = &w->changing;
@@ -52,8 +52,8 @@ void worker_forget_change(struct worker_role *w, struct outbox *out)
     answer(w, EXIT_LOST_PEER, "another worker leads: ask again", out);
 }
 
-/* It is kept with the checkpoint, and this generation is over. A job that ends by now ends as it
- * is. */
+/* The change is stored with the checkpoint, and this generation ends. If the job is ending, it ends
+ * without the change. */
 bool worker_change(struct worker_role *w, struct outbox *out)
 {
     if (!w->changing.is_asked) return false;

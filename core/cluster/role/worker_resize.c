@@ -13,7 +13,7 @@ static bool is_to_lead(const struct worker_role *w)
 static void refuse(struct worker_role *w, uint64_t generation, int code, const char *why,
                    struct outbox *out)
 {
-    if (w->servers[0].contact == GONE || !is_to_lead(w)) return; /* it knows by itself */
+    if (w->servers[0].contact == GONE || !is_to_lead(w)) return; /* ps/0 learns it in other ways */
     struct message *m = worker_send(w, 0, MESSAGE_SCALED, out);
     m->generation = generation;
     m->scaled.exit_code = (uint32_t)code;
@@ -41,8 +41,8 @@ void worker_role_refuse_scale(struct role *role, const char *why)
     ((struct worker_role *)role)->resizing.refusal = why;
 }
 
-/* ps/0 asks for one at a time. A chief that is back may not have joined yet, nor lead before it has
- * found all ps. */
+/* ps/0 requests one resize at a time. A chief that is back may not have joined yet, and does not
+ * lead before it has found all ps. */
 void worker_scale(struct worker_role *w, const struct message *m, struct outbox *out)
 {
     struct membership wanted;
@@ -71,7 +71,7 @@ void worker_resize_failed(struct worker_role *w, const char *why, struct outbox 
     refuse(w, w->resizing.generation, EXIT_FAILED, text, out);
 }
 
-/* Begins when a checkpoint that is being made is there, and every ps. */
+/* Begins when no checkpoint is being made, and every ps is connected. */
 void worker_watch_resize(struct worker_role *w, struct outbox *out)
 {
     struct resizing *m = &w->resizing;

@@ -1,11 +1,11 @@
-/* worker_states.c - the states of a worker role: which may follow which, and which go together. */
+/* worker_states.c - the states of a worker role: allowed transitions, and invariants. */
 #include "core/cluster/role/worker_role_inside.h"
 
 /* ---- which may follow which ---- */
 
 void worker_set_phase(struct worker_role *w, enum worker_phase phase)
 {
-    enum { ANY = MAY(HOLDING) | MAY(JOINING) | MAY(ENDED) }; /* what a ps' state may make of it */
+    enum { ANY = MAY(HOLDING) | MAY(JOINING) | MAY(ENDED) }; /* after news of a ps's state */
     static const uint16_t follows[] = {
         [HOLDING] = MAY(DESCRIBING) | ANY,
         [DESCRIBING] = MAY(STARTING) | ANY,
@@ -60,7 +60,7 @@ void server_set_contact(struct server *s, enum contact contact)
     static const uint16_t follows[] = {
         [GONE] = MAY(FOUND),
         [FOUND] = MAY(KNOWN) | MAY(GONE),
-        [KNOWN] = MAY(GONE) | MAY(FOUND), /* by a better link */
+        [KNOWN] = MAY(GONE) | MAY(FOUND), /* over a better link */
     };
     s->contact = state_after(follows, s->contact, contact);
 }
@@ -137,7 +137,7 @@ static const char *check_steps(const struct worker_role *w)
 static const char *check_saving(const struct worker_role *w)
 {
     static const struct {
-        enum shard_phase least, most; /* of ps/0, which makes the first snapshot */
+        enum shard_phase least, most; /* range for ps/0, which makes the first snapshot */
     } firsts[] = {
         [SAVE_IDLE] = {NO_SHARD, NO_SHARD},
         [SAVE_FIRST] = {SHARD_WANTED, SHARD_WANTED},

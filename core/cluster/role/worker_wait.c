@@ -1,11 +1,11 @@
-/* worker_wait.c - what a worker waits for, and how long. A ps that is not there is the
- * runner's business, which tries to reach it. */
+/* worker_wait.c - what a worker waits for, and how long. The runner handles a ps that is not
+ * connected, and tries to reach it. */
 #include <stdio.h>
 
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/role/worker_role_inside.h"
 
-/* A ps that waits for another worker has the same limit and knows whom to name: it goes first. */
+/* A ps that waits for another worker has the same limit and can name that: it goes first. */
 enum { STEP_GRACE_MS = 1000 };
 
 static bool is_awaited(const struct worker_role *w, int ps)
@@ -39,13 +39,13 @@ struct wait {
     bool is_chiefs;
 };
 
-/* A ps may wait so long for a worker that is not there. */
+/* How long a ps may wait for a worker that is gone, in ms. */
 static uint64_t absence_ms(const struct worker_options *o)
 {
     return o->limits.start_ms > o->worker_timeout_ms ? o->limits.start_ms : o->worker_timeout_ms;
 }
 
-/* What the phase waits for; limit 0: for nothing. */
+/* What the phase waits for; limit 0: nothing. */
 static struct wait current_wait(const struct worker_role *w)
 {
     const struct worker_options *o = &w->options;
@@ -83,7 +83,7 @@ void worker_watch(struct worker_role *w, struct outbox *out)
     const struct wait wait = current_wait(w);
     if (!wait.limit_ms) return;
     const bool is_storage =
-        w->lead.is_ours && w->saving.awaits_folder; /* which has a limit of its own */
+        w->lead.is_ours && w->saving.awaits_folder; /* waiting for storage has a limit of its own */
     if (!all_up(w) || is_storage) {
         patience_renew(&w->patience);
         return;
@@ -96,8 +96,8 @@ void worker_watch(struct worker_role *w, struct outbox *out)
     if (patience_is_over(&w->patience, &a, out, text)) worker_end(w, EXIT_TIMEOUT, text, out);
 }
 
-/* The task whose limit ended the job has said whom it waited for, and may not see why: that may be
- * a worker which itself waited for another ps. */
+/* The verdict names the task that was waited for, but not why: a worker may itself have waited for
+ * another ps. So each logs its own wait. */
 void worker_tell_wait(const struct worker_role *w, struct outbox *out)
 {
     char awaited[TASKS_TEXT_MAX];

@@ -50,7 +50,7 @@ struct description {
 static const char *const dtype_names[] = {
     [FLOAT32] = "float32", [INT32] = "int32", [UINT8] = "uint8", [INT64] = "int64", NULL};
 
-/* A number that doubles have, too */
+/* Exact in a double, too */
 static const int64_t NUMBER_MAX = INT64_C(1) << 53;
 enum { ANY_BUCKETS = -1 }; /* ANY_ID */
 
@@ -199,7 +199,7 @@ err waker_open(struct waker *waker, struct loop *loop)
     return e;
 }
 
-/* Where the count is full, whoever waits has been woken. */
+/* If the counter is full, the write fails, but the waiting thread has been woken. */
 void waker_ring(const struct waker *waker)
 {
     const uint64_t one = 1;

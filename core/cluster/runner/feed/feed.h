@@ -1,15 +1,15 @@
-/* feed.h - in-graph replication: what the chief, who reads, and a worker that is fed agree on.
+/* feed.h - in-graph replication: the protocol between the chief, which reads, and a worker that it
+ * feeds.
  *
- * A worker dials the chief's address and greets it as it does a ps. The chief says DATA: rows and
- * columns as they are stored, and what they say of themselves (spec_measure). The worker then asks
- * by FEED for batches of its share, never for more than it has room for, and they come in parts, in
- * order. Which rows a batch has is a function of its number (core/data/source.h), or of that and of
- * what ps/0 has handed out to the worker (core/cluster/role/batch_queue.h), which FEED says. So
- * neither side keeps anything for the other: who comes anew, either of them, asks or is asked for
- * the batch that is wanted next.
+ * A worker dials the chief's address and greets it as it does a ps. The chief sends DATA: the
+ * number of rows, the columns as they are stored, and what was measured of them (spec_measure). The
+ * worker then requests batches of its share by FEED, never more than it has room for, and they come
+ * in parts, in order. The rows of a batch follow from its number (core/data/source.h), or from that
+ * and the plan from ps/0 (core/cluster/role/batch_queue.h), which FEED has. So neither side keeps
+ * state for the other: after a restart of either the worker requests the batch that it needs next.
  *
- * A batch travels as it is stored: the columns that somebody looks at, labels first, each from a
- * whole cache line on; the worker converts it.
+ * A batch is sent as it is stored: the columns that are used, labels first, each aligned to a cache
+ * line; the worker converts it.
  */
 #ifndef CORE_CLUSTER_RUNNER_FEED_FEED_H
 #define CORE_CLUSTER_RUNNER_FEED_FEED_H
@@ -20,22 +20,22 @@
 
 enum {
     FEED_PART_BYTES = 256 << 10,       /* of a batch, in one message */
-    FEED_QUEUE_BYTES = 1 << 20,        /* said to one worker and not out yet */
+    FEED_QUEUE_BYTES = 1 << 20,        /* queued for one worker */
     FEED_AHEAD_MAX = PREFETCH_MAX + 1, /* batches of one request */
 };
 
-/* Where columns lie in a batch that travels */
+/* The offsets of columns in a batch that is sent */
 struct feed_layout {
-    int columns[COLUMNS_MAX]; /* [count] which they are */
+    int columns[COLUMNS_MAX]; /* [count] indices */
     int count;
     size_t at[COLUMNS_MAX]; /* [count] */
     size_t bytes;
 };
-/* ERR_INPUT: more than memory can be. */
+/* ERR_INPUT: too large for memory. */
 err feed_layout_make(const struct column *, int count, const bool *reads, int64_t batch,
                      struct feed_layout *ret);
 
-/* What DATA says */
+/* The content of DATA */
 struct feed_description {
     int64_t rows;
     struct column *columns; /* [column_count], at NULL */
@@ -43,12 +43,12 @@ struct feed_description {
 };
 /* Freed with free(). ERR_MEMORY. */
 err feed_describe(const struct batch_source *, const struct spec *, char **ret);
-/* What is measured becomes part of the spec. Names live in the arena. ERR_PROTOCOL: it is no
- * description. */
+/* Measured values are set in the spec. Names are allocated in the arena. ERR_PROTOCOL: not valid.
+ */
 err feed_read_description(const void *text, size_t bytes, struct spec *, struct arena *,
                           struct feed_description *ret);
 
-/* Of a loop that another thread waits in */
+/* Wakes a loop that waits in another thread */
 struct waker {
     struct loop *loop;
     int fd; /* an eventfd */
@@ -57,7 +57,7 @@ err waker_open(struct waker *, struct loop *);
 void waker_ring(const struct waker *); /* from any thread */
 void waker_close(struct waker *);
 
-/* A worker as greetings between workers know it. */
+/* The greeter for connections between a worker and the chief. */
 struct greeter feed_greeter(const struct task_options *);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum {
     STRANGER = -1,
-    LOOK_MS = 1, /* how often it is looked whether a batch has been read */
+    LOOK_MS = 1, /* interval for checking whether a batch has been read */
 };
 
 /* A link; its context. */
@@ -27,15 +27,15 @@ struct caller {
     int worker; /* STRANGER until it has greeted */
 };
 
-/* What one worker is given */
+/* The share of one worker */
 struct worker_share {
     struct session_share read;
-    struct caller *caller; /* NULL: it is not there */
+    struct caller *caller; /* NULL: not connected */
     uint64_t incarnation;  /* of that caller */
-    uint64_t request_id;   /* its name; 0: none on this link */
+    uint64_t request_id;   /* of the current request; 0: none on this link */
     uint64_t next, end;    /* batches that are still to be sent */
-    struct batch batch;    /* that is being sent */
-    size_t sent;           /* bytes of it */
+    struct batch batch;    /* being sent */
+    size_t sent;           /* bytes of it sent */
     bool has_batch;
 };
 
@@ -49,10 +49,11 @@ struct feeder {
     bool is_running;
     atomic_bool is_stopping;
     struct worker_share *shares; /* [workers]; the chief's own is empty */
-    bool is_handed_out;          /* they have none: each asks for what it was given */
+    bool is_handed_out;          /* by ps/0: workers have no shares, and request the batches that
+                                    they were given */
     struct feed_layout layout;
     char *description;
-    struct caller *callers; /* the newest first */
+    struct caller *callers; /* newest first */
     int strangers;
     struct log_limit refused, unserved;
     char part[FEED_PART_BYTES];
@@ -86,7 +87,7 @@ static void refuse(struct caller *caller, err why)
     hang_up(caller);
 }
 
-/* A worker says HELLO at once, so that the one who has waited longest is none. */
+/* A worker sends HELLO at once, so the connection that has waited longest is not one. */
 static void refuse_oldest_stranger(struct feeder *f)
 {
     struct caller *oldest = NULL;
@@ -118,7 +119,7 @@ static void on_turned_away(void *context, struct message *ret_last_words)
     char why[ERROR_TEXT_MAX];
     snprintf(why, sizeof why, "%s", error_text());
     log_limited(&f->unserved, clock_ms(), LOG_WARNING, "turned a connection away: %s", why);
-    refuse_oldest_stranger(f); /* so that the next one finds a descriptor */
+    refuse_oldest_stranger(f); /* so that there is a descriptor for the next one */
     (void)fail(ERR_IO, "%s", why);
     *ret_last_words = greeting_refusal(&f->me, EXIT_LOST_PEER);
 }
@@ -142,8 +143,8 @@ static err check_greeting(const struct feeder *f, const struct message *m, struc
     return OK;
 }
 
-/* The same life of a worker on a new link may have lost the first; another life must wait until
- * that one is gone. */
+/* The same incarnation on a new link has lost the old one, which is closed; another incarnation
+ * must wait until the first is gone. */
 static err make_room(struct worker_share *share, const struct greeting *g)
 {
     if (!share->caller) return OK;
@@ -154,7 +155,7 @@ static err make_room(struct worker_share *share, const struct greeting *g)
     return OK;
 }
 
-/* What was said on a worker's last link is void. */
+/* Requests on the worker's previous link are dropped. */
 static err greet(struct caller *caller, const struct message *m)
 {
     struct feeder *f = caller->feeder;
@@ -179,7 +180,7 @@ static err greet(struct caller *caller, const struct message *m)
     return link_send(caller->link, &data);
 }
 
-/* Which batches they are, where they are handed out: what was asked for before stays as it was. */
+/* Reads the plan of batches that ps/0 has handed out; batches requested before stay the same. */
 static err take_plan(struct batch_source *source, const struct message *m, bool is_new)
 {
     struct reading_plan plan;
@@ -256,7 +257,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What of a batch lies from `first` on; between columns there is nothing that anybody reads. */
+/* Gathers the bytes of a batch from `first` on; gaps between columns are not read. */
 static uint32_t gather(struct feeder *f, const struct batch *batch, size_t first)
 {
     const struct feed_layout *l = &f->layout;
@@ -289,7 +290,7 @@ static err send_part(struct feeder *f, struct worker_share *share)
     return OK;
 }
 
-/* false: it is not read yet. */
+/* *ret_is_there false: not read yet. */
 static err take_batch(struct worker_share *share, bool *ret_is_there)
 {
     struct batch_source *source = share->read.source;
@@ -301,7 +302,7 @@ static err take_batch(struct worker_share *share, bool *ret_is_there)
     return OK;
 }
 
-/* As much as its link takes. */
+/* Sends as much as the link takes. */
 static err feed(struct feeder *f, struct worker_share *share, bool *ret_waits)
 {
     while (share->next < share->end) { /* ends: the link fills */
@@ -317,7 +318,7 @@ static err feed(struct feeder *f, struct worker_share *share, bool *ret_waits)
     return OK;
 }
 
-/* True: somebody waits for a batch that is being read. */
+/* true: a worker waits for a batch that is being read. */
 static bool feed_all(struct feeder *f)
 {
     bool waits = false;

@@ -8,12 +8,12 @@
 
 struct feeder;
 
-/* Takes the chief's address (task_listen), whose callers wait until it is started. */
+/* Listens at the chief's address (task_listen); connections wait until feeder_start. */
 err feeder_open(const struct task_options *, struct feeder **ret);
-/* Opens each worker's share of the data, and begins to answer. Borrows the session, which must be
- * open until the feeder is stopped. */
+/* Opens each worker's share of the data, and starts to serve. Borrows the session, which must stay
+ * open until feeder_stop. */
 err feeder_start(struct feeder *, const struct session *);
-void feeder_stop(struct feeder *);  /* NULL, or one that does not run, is fine */
+void feeder_stop(struct feeder *);  /* NULL or not started: no effect */
 void feeder_close(struct feeder *); /* NULL is fine */
 
 #endif

@@ -6,7 +6,7 @@
 #include "core/cluster/runner/counting.h"
 #include "core/data/batch_ring.h"
 
-enum { LOOKS = 20, LOOK_MS = 50, ABSENT_MS = 30000 }; /* ABSENT_MS: until it is told */
+enum { LOOKS = 20, LOOK_MS = 50, ABSENT_MS = 30000 }; /* ABSENT_MS: before it is reported */
 
 static err await(struct runner_worker *w, int lacks)
 {
@@ -20,7 +20,7 @@ static err await(struct runner_worker *w, int lacks)
     return is_over ? fail(ERR_STOPPED, "the job ended before a batch came") : e;
 }
 
-/* Which batches there are none of, where they are handed out. */
+/* Reports the end of the data, if batches are handed out. */
 static void note_end(struct runner_worker *w)
 {
     struct batch_source *data = w->session.data.train;
@@ -29,7 +29,7 @@ static void note_end(struct runner_worker *w)
         worker_role_note_end(w->task.role, (uint64_t)(used / w->options.spec->data.batch_size));
 }
 
-/* Files that still come have a limit of their own (silent_secs). */
+/* Followed files have a limit of their own (silent_secs). */
 static err note_absent(struct runner_worker *w, const struct batch_source *data)
 {
     struct absent_batches *a = &w->lack.batches;
@@ -80,7 +80,7 @@ static bool is_as_before(const struct runner_worker *w, int ps)
     return worker_role_is_without(w->task.role, ps) || (link && !link_has_ended(link));
 }
 
-/* What a ps says is heard when the evaluation has ended; that one is gone is why it does. */
+/* Messages of ps are handled after the evaluation; the loss of a ps ends it. */
 static err look_for_losses(struct runner_worker *w)
 {
     int ps = 0;
@@ -99,7 +99,7 @@ err follow_evaluation(void *context, bool is_absent)
         return OK;
     }
     TRY(note_absent(w, w->session.data.evaluation));
-    counting_tick(&w->task, clock_ms()); /* by which it is found out, too, that a ps is gone */
+    counting_tick(&w->task, clock_ms()); /* sending also detects the loss of a ps */
     loop_move(w->options.task.loop);
     return look_for_losses(w);
 }

@@ -1,19 +1,17 @@
-/* follow.h - a worker whose batches are not there yet: they are of files that still come
- * (core/data/follow/followed.h), or where they lie is slow, or does not answer. It listens
- * meanwhile. */
+/* follow.h - a worker that waits for batches, because followed files have not come yet
+ * (core/data/follow/followed.h) or storage is slow or down. It handles messages meanwhile. */
 #ifndef CORE_CLUSTER_RUNNER_FEED_FOLLOW_H
 #define CORE_CLUSTER_RUNNER_FEED_FOLLOW_H
 
 #include "core/cluster/runner/runner_worker_inside.h"
 
-/* Before a step. ERR_PEER: its batches are not there yet, and this worker is to listen again;
- * ERR_STOPPED: they are not waited for any more; ERR_TIMEOUT: where nothing is followed, none came
- * for BATCH_WAIT_S_MAX. */
+/* Called before a step. ERR_PEER: its batches have not come yet, return to the loop and try again;
+ * ERR_STOPPED: the wait was given up; ERR_TIMEOUT: none came for BATCH_WAIT_S_MAX, without followed
+ * files. */
 err follow_await(struct runner_worker *);
 
-/* Amid an evaluation (struct interlude of core/train/session/session.h), which has the loop: a
- * signal ends it; while its rows do not come the others hear so, and a ps that is gone ends it,
- * too. */
+/* Called during an evaluation (struct interlude of core/train/session/session.h), which blocks the
+ * loop: a signal or the loss of a ps ends it; while its rows do not come the others are told. */
 err follow_evaluation(void *worker, bool is_absent);
 
 #endif

@@ -17,31 +17,31 @@
 
 enum {
     POLL_MS = 100,
-    GRACE_MS = 5000, /* a ps ends a job whose chief is gone, and says so first */
+    GRACE_MS = 5000, /* so that a ps that ends a job without chief can say so first */
 };
 static const char source_name[] = "the data that the chief reads";
 
-/* Of whoever runs the loop: first the opener, then the thread */
+/* Used by whoever runs the loop: first remote_input_open, then the thread */
 struct chief_link {
     struct link *link; /* NULL: none */
     bool is_greeted, is_told;
-    char fingerprint[17]; /* is_greeted: of its spec */
+    char fingerprint[17]; /* if is_greeted: of the chief's spec */
     uint64_t retry_ms, lost_ms;
     uint32_t tries;
-    uint64_t told_place, told_end; /* of the request that is under way; 0: none on this link */
-    uint64_t coming;               /* number of the batch that comes */
-    size_t came;                   /* bytes of it */
+    uint64_t told_place, told_end; /* of the current request; 0: none on this link */
+    uint64_t coming;               /* number of the batch being received */
+    size_t came;                   /* bytes of it received */
 };
 
-/* Of the thread and the consumer */
+/* Shared by the thread and the consumer */
 struct shared {
-    struct batch_ring ring;    /* whose lock guards what follows */
-    uint64_t place;            /* counts seeks, from 1, and plans that change what is asked for */
-    struct reading_plan plan;  /* of batches that are handed out */
-    uint64_t end;              /* what is asked for is below it, */
-    uint64_t wanted;           /* and what the consumer waits for, or has */
-    bool is_here;              /* the chief is */
-    char trouble[ADDRESS_MAX]; /* why it is not */
+    struct batch_ring ring;    /* its lock guards the members below */
+    uint64_t place;            /* counts seeks, from 1, and plans that change the requests */
+    struct reading_plan plan;  /* the batches handed out by ps/0 */
+    uint64_t end;              /* batches below it may be requested */
+    uint64_t wanted;           /* batches below it the consumer waits for, or has */
+    bool is_here;              /* the chief is connected */
+    char trouble[ADDRESS_MAX]; /* why the chief is not */
 };
 
 struct remote_input {
@@ -51,7 +51,7 @@ struct remote_input {
     struct spec *spec;
     struct arena arena;
     struct feed_description data;
-    char *text; /* of it, as it came first; NULL: it has not come */
+    char *text; /* of it, as first received; NULL: not yet */
     uint32_t text_bytes;
 
     struct loop *loop;
@@ -62,7 +62,7 @@ struct remote_input {
     struct transform transform;
     struct conversion *conversions;
     struct feed_layout layout;
-    struct dataset arrived; /* the batch that comes, as it is stored */
+    struct dataset arrived; /* the batch being received, as stored */
     struct block arriving;
 
     struct waker waker;
@@ -72,7 +72,7 @@ struct remote_input {
     struct shared shared;
     struct {
         uint64_t since_ms, noted_ms;
-    } waiting; /* of the consumer; since_ms 0: it does not */
+    } waiting; /* of the consumer; since_ms 0: not waiting */
 };
 
 static const char *address_of(const struct remote_input *f)
@@ -82,7 +82,7 @@ static const char *address_of(const struct remote_input *f)
 
 /* ---- the link ---- */
 
-/* With the thread's error text: the first one counts. */
+/* Records the thread's error text; the first one counts. */
 static void give_up(struct remote_input *f, err why)
 {
     pthread_mutex_lock(&f->shared.ring.lock);
@@ -98,7 +98,7 @@ static void note_state(struct remote_input *f, bool is_here, const char *trouble
     pthread_mutex_unlock(&f->shared.ring.lock);
 }
 
-/* The link is gone: what was asked for on it comes no more. */
+/* The link is gone: requests on it will not be answered. */
 static void lose(struct remote_input *f, const char *why)
 {
     const uint64_t now_ms = clock_ms();
@@ -124,7 +124,7 @@ static void on_closed(void *context, struct link *link, err why)
     lose(f, error_text());
 }
 
-/* Where tasks find each other by a name, its address is out of date. */
+/* With a coordinator: the chief's address is out of date. */
 static err look_again(struct remote_input *f, err why)
 {
     if (!f->task.cluster->find) return why;
@@ -143,7 +143,7 @@ static err check_welcome(struct remote_input *f, const struct message *m)
     if (g.task != 0)
         return look_again(f,
                           fail(ERR_INPUT, "worker/%d answers at the address of worker/0", g.task));
-    /* what is measured is in the fingerprint, and comes with the data */
+    /* compared later: the fingerprint includes measured values, which come with DATA */
     snprintf(f->chief.fingerprint, sizeof f->chief.fingerprint, "%s", g.fingerprint);
     f->chief.is_greeted = true;
     if (!f->text) return OK;
@@ -164,7 +164,7 @@ static err read_data(struct remote_input *f, const struct message *m)
     return OK;
 }
 
-/* Another life of the chief has the same data. */
+/* A restarted chief must have the same data. */
 static err take_data(struct remote_input *f, const struct message *m)
 {
     if (m->type != MESSAGE_DATA || !m->body_bytes)
@@ -181,7 +181,7 @@ static err take_data(struct remote_input *f, const struct message *m)
 
 /* ---- a batch comes ---- */
 
-/* The ids that nobody has checked before a table is asked for their rows. */
+/* Checks ids, since table rows are requested by them. */
 static err check_ids(const struct column *c, int64_t rows)
 {
     const int64_t *ids = c->at, count = rows * column_width(c);
@@ -202,7 +202,7 @@ static err check_arrived(struct remote_input *f)
     return OK;
 }
 
-/* Nobody else looks at the slot until made says so, nor after a seek at all. */
+/* The slot is not read by others until it is marked as made, nor at all after a seek. */
 static err make_batch(struct remote_input *f, struct column *slot)
 {
     TRY(check_arrived(f));
@@ -251,7 +251,8 @@ static err take_part(struct remote_input *f, const struct message *m)
     return OK;
 }
 
-/* A chief that is on its way out, or finds another life of this worker there, may be back. */
+/* A refusal is temporary if the chief is ending, or still has a link of another incarnation of this
+ * worker. */
 static err refused(struct remote_input *f, const struct message *m)
 {
     char text[ACTION_TEXT_MAX];
@@ -296,7 +297,7 @@ static void connect_if_due(struct remote_input *f)
 
 /* ---- the thread ---- */
 
-/* Holds the lock: below it there is room, and known what comes. */
+/* With the lock held: the end of batches for which there is room and a plan. */
 static uint64_t end_of_room(const struct remote_input *f)
 {
     const struct batch_ring *ring = &f->shared.ring;
@@ -305,7 +306,7 @@ static uint64_t end_of_room(const struct remote_input *f)
     return f->options.is_handed_out && planned < end ? planned : end;
 }
 
-/* Holds the lock. More is asked for when half of the room is free, or somebody waits for it. */
+/* With the lock held. More is requested when half of the room is free, or the consumer waits. */
 static bool is_more_due(const struct remote_input *f, uint64_t asked_end)
 {
     const uint64_t end = end_of_room(f);
@@ -313,7 +314,7 @@ static bool is_more_due(const struct remote_input *f, uint64_t asked_end)
            (f->shared.wanted > asked_end && end > asked_end);
 }
 
-/* Of what has room; from another place at once. */
+/* Requests batches for which there is room; after a seek at once. */
 static void ask(struct remote_input *f)
 {
     uint64_t numbers[READING_PLAN_NUMBERS_MAX];
@@ -370,8 +371,8 @@ static void *run(void *context)
 
 /* ---- the source ---- */
 
-/* Those of a push are there before its step begins, however few are kept ready beside that: in the
- * middle of it nothing is heard. */
+/* At least the batches of one push, whatever data.prefetch is: during a step nothing is received.
+ */
 static int most_ready(const struct stream_options *o)
 {
     const int per_push = (int)stream_per_push(o);
@@ -422,8 +423,8 @@ static err begin(struct batch_source *source, const struct stream_options *optio
     return OK;
 }
 
-/* Holds the lock. Whoever waits wakes the thread that asks for them. At most as many as can lie
- * ready. */
+/* With the lock held. Wakes the thread that requests batches. At most as many as can be kept ready.
+ */
 static uint64_t want(struct remote_input *f, int count)
 {
     const struct batch_ring *ring = &f->shared.ring;
@@ -433,7 +434,7 @@ static uint64_t want(struct remote_input *f, int count)
     return wanted;
 }
 
-/* Holds the lock. */
+/* With the lock held. */
 static struct batch batch_of(const struct remote_input *f, uint64_t index)
 {
     const struct stream_options *o = &f->options;
@@ -448,7 +449,7 @@ static struct batch batch_of(const struct remote_input *f, uint64_t index)
     };
 }
 
-/* Asking for the next one makes room for another. */
+/* Taking the next one makes room for another. */
 static err next(struct batch_source *source, struct batch *ret)
 {
     struct remote_input *f = (struct remote_input *)source;
@@ -485,8 +486,8 @@ static err seek(struct batch_source *source, uint64_t index)
     return OK;
 }
 
-/* Batches that were asked for stay up to the first that is another one in the new plan; from there
- * on they are asked for again. */
+/* Requested batches are kept up to the first that differs in the new plan; from there on they are
+ * requested again. */
 static err plan(struct batch_source *source, uint64_t first, const uint64_t *ranges, int count,
                 bool *ret_is_void)
 {
@@ -560,7 +561,7 @@ static err open_parts(struct remote_input *f, const struct task_options *options
 {
     f->task = *options;
     f->me = feed_greeter(options);
-    f->me.fingerprint = NULL; /* it may be of what the data say, too */
+    f->me.fingerprint = NULL; /* it may depend on values measured of the data */
     TRY(loop_open(&f->loop));
     loop_set_keys(f->loop, loop_keys(options->loop));
     f->waiting.since_ms = f->waiting.noted_ms = clock_ms();

@@ -1,4 +1,4 @@
-/* trace.c - see trace.h: clocks, and what the messages of a timeline hold. */
+/* trace.c - see trace.h: clocks, and the bodies of its messages. */
 #include "core/cluster/runner/trace/trace.h"
 
 #include <endian.h>
@@ -7,8 +7,8 @@
 
 #include "core/train/session/towers.h"
 
-/* A steady clock begins when its machine does: none is older than this (146 years), and sums of a
- * few of them fit. */
+/* CLOCK_MONOTONIC counts from boot: times are below this (36 years), and sums of a few do not
+ * overflow. */
 static const uint64_t time_max_ns = UINT64_C(1) << 60;
 
 /* ---- clocks ---- */
@@ -41,7 +41,7 @@ int64_t clock_bounds_middle_ns(const struct clock_bounds *b)
     return b->low_ns + (b->high_ns - b->low_ns) / 2;
 }
 
-/* Clocks that drift may make the bounds cross: then they are as wrong as they disagree. */
+/* If clocks drift, the bounds may cross: the error is then their distance. */
 uint64_t clock_bounds_error_ns(const struct clock_bounds *b)
 {
     const int64_t width_ns = b->high_ns - b->low_ns;
@@ -114,7 +114,7 @@ void trace_part_pack(const struct trace *trace, const struct clock_bounds *clock
         span_pack(&trace->spans[i], numbers + HEAD_NUMBERS + (size_t)i * AT_NUMBERS);
 }
 
-/* Subjects of each kind are less than this; 0: the kind has none. */
+/* Exclusive upper bound of a kind's subjects; 0: it has none. */
 static uint32_t subjects_of(enum span_kind kind, const struct trace_limits *limits)
 {
     switch (kind) {

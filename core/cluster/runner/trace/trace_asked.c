@@ -1,6 +1,5 @@
-/* trace_asked.c - a visitor has asked for a timeline: the chief begins one as soon as it may, and
- * sends what has come of it to ps/0.
- */
+/* trace_asked.c - a timeline for a visitor: the chief begins it as soon as possible, and sends it
+ * to ps/0. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +8,7 @@
 #include "core/cluster/runner/runner_worker_inside.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 
-/* A timeline that is a text in an answer; one that is longer is for the hook, which writes files.
- */
+/* The longest timeline that fits into an answer; longer ones need the hook, which writes files. */
 enum { TIMELINE_BYTES_MAX = 6 << 20 };
 
 void runner_worker_trace_refuse_asked(struct runner_worker *w, const char *why)
@@ -51,7 +49,7 @@ void runner_worker_trace_asked(struct runner_worker *w, uint64_t step)
         return;
     }
     if (!runner_worker_trace_begin(w, first, a->steps))
-        return; /* one is being made: the next step */
+        return; /* another one is being made: retried at the next step */
     a->is_wanted = false;
     a->first_step = first;
 }

@@ -8,8 +8,9 @@
 #include "core/cluster/runner/trace/trace.h"
 
 enum {
-    BURST_BYTES_MAX = 1 << 20, /* to a link that has not sent all before it */
-    PART_LEAST_BYTES = 4096,   /* what a small one counts for, since messages are limited too */
+    BURST_BYTES_MAX = 1 << 20, /* queued on a link at most */
+    PART_LEAST_BYTES = 4096,   /* what a small part counts for, since the number of messages is
+                                  limited, too */
 };
 
 /* A worker's part on its way to the chief. */
@@ -23,7 +24,7 @@ struct held_part {
 
 struct traced_worker {
     bool is_inside, has_ended;
-    uint64_t pushing_ns; /* since when its push comes; 0: none is announced */
+    uint64_t pushing_ns; /* since when its push is being received; 0: none is announced */
 };
 
 struct runner_ps_trace {
@@ -116,7 +117,7 @@ static void enter(struct runner_ps *p, int worker, const struct message *m)
     if (!p->share || m->generation != p->share->setup.config.generation || !m->trace.first_step)
         return;
     if (!p->timeline.trace) p->timeline.trace = trace_new(p->task.peer_count);
-    if (!p->timeline.trace) return; /* the chief names who is missing */
+    if (!p->timeline.trace) return; /* the chief reports what is missing */
     if (!is_current(p, m)) begin(p, m);
     struct runner_ps_trace *t = p->timeline.trace;
     struct traced_worker *w = &t->workers[worker];
@@ -200,7 +201,8 @@ void runner_ps_trace_held(struct runner_ps *p)
 
 /* ---- to the chief ---- */
 
-/* A few small parts may go behind what is still being sent; more would be too much for a link. */
+/* A few small parts may be queued behind data still being sent; more would be too much for a link.
+ */
 static bool may_send(struct runner_ps *p, size_t bytes)
 {
     const struct link *link = p->task.peers[ps_role_chief(p->task.role)].link;
@@ -220,7 +222,7 @@ static void send_own(struct runner_ps *p)
     if (!may_send(p, bytes)) return;
     t->is_due = false;
     void *body = malloc(bytes);
-    if (!body) return; /* the chief names who is missing */
+    if (!body) return; /* the chief reports what is missing */
     trace_part_pack(&t->trace, &(struct clock_bounds){0}, body);
     struct message m = message_of(
         p, TRACE_PART,
@@ -251,7 +253,7 @@ static void send_held(struct runner_ps *p)
     }
 }
 
-/* What does not fit is missing at the chief, who says so. */
+/* Parts that do not fit are dropped; the chief reports them as missing. */
 static void hold_part(struct runner_ps *p, int worker, const struct message *m)
 {
     struct runner_ps_trace *t = p->timeline.trace;
@@ -273,7 +275,7 @@ static void hold_part(struct runner_ps *p, int worker, const struct message *m)
     t->held_bytes += bytes;
 }
 
-/* Whoever is lost is not waited for; the chief, who has its own patience, says when to stop. */
+/* Lost workers are not waited for; the chief has its own limit, and ends the wait. */
 static bool all_ended(const struct runner_ps *p)
 {
     for (int w = 0; w < p->task.peer_count; w++)
@@ -281,7 +283,7 @@ static bool all_ended(const struct runner_ps *p)
     return true;
 }
 
-/* Workers that begin again from a checkpoint give their timeline up without a word. */
+/* Workers that restart from a checkpoint give their timeline up without a message. */
 static bool is_given_up(const struct runner_ps *p)
 {
     return !p->share || p->share->setup.config.generation != p->timeline.trace->generation;

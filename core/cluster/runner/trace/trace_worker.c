@@ -1,7 +1,7 @@
 /* trace_worker.c - see trace_worker.h: a worker's own spans.
  *
  * The steps are the worker's first ones from the planned step on. A step lasts until the next one
- * could begin, so it is ended by the one after it, or by the last words of the worker (FINISHED).
+ * could begin, so it is ended by the one after it, or by FINISHED.
  */
 #include "core/cluster/runner/trace/trace_worker.h"
 
@@ -70,7 +70,7 @@ static void send_part(struct runner_worker *w)
     const struct runner_worker_trace *t = w->trace;
     const size_t bytes = trace_part_bytes(t->spans.count);
     void *body = malloc(bytes);
-    if (!body) return; /* the chief names who is missing */
+    if (!body) return; /* the chief reports what is missing */
     trace_part_pack(&t->spans, &t->servers[0].clock, body);
     runner_worker_trace_send(
         w, 0,

@@ -4,10 +4,10 @@
 
 #include "core/cluster/runner/runner_worker_inside.h"
 
-/* MESSAGE_TRACE of a ps. */
+/* Handles MESSAGE_TRACE from a ps. */
 void runner_worker_trace_message(struct runner_worker *, int ps, const struct message *);
 
-/* All of these only where a timeline has been planned (worker->trace). */
+/* Only call these if a timeline has been planned (worker->trace). */
 void runner_worker_trace_step(struct runner_worker *, uint64_t step); /* before it is computed */
 /* Before a message leaves. */
 void runner_worker_trace_sending(struct runner_worker *, int ps, const struct message *);
@@ -18,15 +18,16 @@ void runner_worker_trace_back(struct runner_worker *, int ps,
 void runner_worker_trace_pump(struct runner_worker *);                  /* what has left? */
 void runner_worker_trace_tick(struct runner_worker *, uint64_t now_ms); /* patience */
 void runner_worker_trace_abandon(struct runner_worker *);               /* the ps begin again */
-/* trace_asked.c: of the chief: what a visitor has asked for is begun before a step of its own, and
- * the answer to it leaves when it is there; one that came to nothing is started over. */
+/* trace_asked.c: on the chief: a timeline that a visitor has requested begins before a step of the
+ * chief's own, and is sent when it is complete; a failed one is started over. */
 void runner_worker_trace_ask(struct runner_worker *, const struct message_request *);
 void runner_worker_trace_asked(struct runner_worker *, uint64_t step);
 void runner_worker_trace_reply(struct runner_worker *, const struct timeline *);
 void runner_worker_trace_ask_again(struct runner_worker *);
 void runner_worker_trace_refuse_asked(struct runner_worker *, const char *why); /* if any is */
-/* Of the chief: `steps` steps from first_step on, of all tasks, told as OCCASION_TRACED. Before a
- * step of its own. false: another one is being made, or there is no memory. */
+/* On the chief, before a step of its own: begins a timeline of `steps` steps of all tasks from
+ * first_step on; hooks get it as OCCASION_TRACED. false: another one is being made, or no memory.
+ */
 bool runner_worker_trace_begin(struct runner_worker *, uint64_t first_step, int steps);
 void runner_worker_trace_finish(
     struct runner_worker *); /* after the last step: with what has come */

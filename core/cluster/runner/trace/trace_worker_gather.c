@@ -1,5 +1,5 @@
-/* trace_worker_gather.c - the chief: who has sent its spans, how far its clock is off, and
- * when to wait no longer. */
+/* trace_worker_gather.c - the chief: which tasks have sent their spans, how far their clocks are
+ * off, and when to stop waiting. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ static void tell(struct runner_worker *w)
     free(parts);
 }
 
-/* With what is there. */
+/* Ends the timeline with the parts that have come. */
 static void finish(struct runner_worker *w)
 {
     tell(w);
@@ -121,7 +121,7 @@ static bool all_here(const struct runner_worker *w)
     return true;
 }
 
-/* Slow steps are waited for as long as two rounds of them took here. */
+/* If steps are slow, waits as long as two rounds of them took here. */
 void trace_gather_wait(struct runner_worker *w)
 {
     struct runner_worker_trace *t = w->trace;
@@ -132,7 +132,7 @@ void trace_gather_wait(struct runner_worker *w)
     if (all_here(w)) finish(w);
 }
 
-/* First the ps are told to wait for nobody; then nothing more is waited for. */
+/* At the first deadline tells the ps to wait for no worker; at the second finishes. */
 void runner_worker_trace_tick(struct runner_worker *w, uint64_t now_ms)
 {
     struct runner_worker_trace *t = w->trace;
@@ -146,7 +146,8 @@ void runner_worker_trace_tick(struct runner_worker *w, uint64_t now_ms)
     runner_worker_trace_send_all(w, TRACE_COLLECT);
 }
 
-/* Whose part is it? ps/0 says so of workers; a ps speaks of itself else. -1: nobody's. */
+/* The index of the task whose part it is: ps/0 names the worker; otherwise the ps itself. -1: not
+ * valid. */
 static int index_of(const struct runner_worker *w, int ps, const struct message *m)
 {
     const int workers = workers_of(w);

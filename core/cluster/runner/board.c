@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECENT_MS = 15000 }; /* at least so long, and twice that at most, is recent */
+enum { RECENT_MS = 15000 }; /* "recent" covers this time at least, and twice that at most */
 
 struct noted {
-    uint64_t ms; /* 0: nothing is */
+    uint64_t ms; /* 0: empty */
     struct counters counters;
 };
 
@@ -46,7 +46,7 @@ void board_close(struct board *b)
     free(b);
 }
 
-/* NULL: no memory. With the lock. */
+/* With the lock held. NULL: no memory. */
 static struct entry_of_task *entry_at(struct board *b, enum job job, int task)
 {
     if (task >= b->count[job]) {
@@ -60,7 +60,7 @@ static struct entry_of_task *entry_at(struct board *b, enum job job, int task)
     return &b->at[job][task];
 }
 
-/* Another life of a task begins to count anew. */
+/* Whether the task was restarted: its counters have begun anew. */
 static bool is_of_another_life(const struct noted *n, const struct task_status *status)
 {
     return !n->ms || status->heard_ms < n->ms ||
@@ -155,7 +155,7 @@ struct task_status *board_copy(struct board *b, bool only_own, int *ret_count)
 
 /* ---- as JSON ---- */
 
-/* What is not finite is no JSON number. */
+/* JSON has no numbers that are not finite. */
 static json_t *number_json(double number)
 {
     const double exact = (double)(INT64_C(1) << 53);

@@ -82,7 +82,7 @@ static void count_peers(const struct task *t, uint64_t now_ms, struct counters *
     }
 }
 
-/* Its files take some 100 us to read, so not each time. */
+/* Reading its files takes some 100 us, so not each time. */
 static void count_room(struct task *t, uint64_t now_ms)
 {
     struct counters *c = &t->counting.counters;
@@ -108,7 +108,7 @@ static void count_all(struct task *t, uint64_t now_ms)
     count_bytes(t, c);
 }
 
-/* As of its last attempt at a step: what the role does by now may be another thing. */
+/* As of its last attempt at a step; the role's state may have changed since. */
 static bool waits_for_data(const struct task *t, uint64_t now_ms)
 {
     const uint64_t absent_ms = t->counting.absent_ms;
@@ -124,8 +124,8 @@ static void name_state(const struct task *t, uint64_t now_ms, char ret[STATUS_ST
         if (!isprint((unsigned char)*c)) *c = '?';
 }
 
-/* Puts what this task counts on its board; once it has ended only its state, since others have
- * heard its verdict. */
+/* Puts this task's counters on its board; after its end only its state, since others have got its
+ * verdict. */
 static struct task_status put_up(struct task *t, uint64_t now_ms)
 {
     struct task_status status = {.is_ps = t->job == JOB_PS, .index = t->index, .heard_ms = now_ms};
@@ -219,7 +219,7 @@ void counting_hear(struct task *t, int peer, const struct message *m)
         log_line(LOG_DEBUG, "%s", error_text());
 }
 
-/* It tells soon: until then it is not silent, and its clock goes on. */
+/* It will report soon: until then its status does not age, and its clock advances. */
 static void renew(struct task_status *status)
 {
     const uint64_t now_ms = clock_ms();

@@ -1,6 +1,6 @@
-/* counting.h - what a task counts (core/base/counters.h) goes to its board, and of a worker to
- * ps/0, COUNTING_EVERY_MS after the last time; the chief tells every ps, which answers with what it
- * counts itself. What does not leave at once is not sent at all. */
+/* counting.h - reports a task's counters (core/base/counters.h) every COUNTING_EVERY_MS to its
+ * board, and a worker's to ps/0; the chief's go to every ps, which answers with its own. Reports
+ * that cannot be sent at once are dropped. */
 #ifndef CORE_CLUSTER_RUNNER_COUNTING_H
 #define CORE_CLUSTER_RUNNER_COUNTING_H
 
@@ -9,22 +9,22 @@
 
 enum {
     COUNTING_EVERY_MS = 1000,
-    COUNTING_FRESH_MS = 3 * COUNTING_EVERY_MS, /* what ps/0 has heard since is passed on */
-    COUNTING_ROOM_MS = 10 * COUNTING_EVERY_MS, /* between looks at what control groups allow */
-    COUNTING_QUEUE_MAX = 64 << 10, /* bytes that wait for a peer, who is told nothing more */
+    COUNTING_FRESH_MS = 3 * COUNTING_EVERY_MS, /* ps/0 passes on reports no older than this */
+    COUNTING_ROOM_MS = 10 * COUNTING_EVERY_MS, /* between reads of the limits of control groups */
+    COUNTING_QUEUE_MAX = 64 << 10, /* bytes queued for a peer, above which it gets no reports */
 };
 
 err counting_open(struct task *); /* with peer_count, job and index */
 void counting_close(struct task *);
 void counting_tick(struct task *, uint64_t now_ms);
-void counting_complete(struct task *);     /* the board has what the task has counted until now */
+void counting_complete(struct task *);     /* updates the board now */
 void counting_report(const struct task *); /* to the log */
 
-/* To the peer: of this task, or, from ps/0, of a worker. */
+/* Sends a status to the peer: this task's, or, from ps/0, a worker's. */
 void counting_tell(struct task *, int peer, bool of_worker, int index, const struct task_status *);
-/* A COUNTERS of the peer. */
+/* Handles COUNTERS from the peer. */
 void counting_hear(struct task *, int peer, const struct message *);
-/* A worker has left the job, which is its state until it comes back, at no steps a second. */
+/* Shows a worker as having left, at 0 steps per second, until it comes back. */
 void counting_note_left(struct task *, int worker);
 void counting_note_back(struct task *, int worker);
 

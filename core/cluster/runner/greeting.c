@@ -15,7 +15,8 @@
 
 const char *greeting_boot_id(void)
 {
-    static _Thread_local char id[BOOT_ID_MAX]; /* a chief that feeds greets in two threads */
+    static _Thread_local char id[BOOT_ID_MAX]; /* a chief that feeds workers greets in two threads
+                                                */
     if (id[0]) return id;
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
     if (!f) return "";
@@ -31,8 +32,7 @@ uint64_t greeting_draw_incarnation(void)
     return drawn ? drawn : 1;
 }
 
-/* Tasks that find each other by a name may be elsewhere later. "" where a port is open, which
- * others may know. */
+/* "": with a coordinator, as addresses may change, and if a port is open, which others may know. */
 static void digest_hosts(const struct cluster_spec *cluster, enum job job, char ret[17])
 {
     const struct strings *hosts = &cluster->hosts[job];
@@ -45,7 +45,7 @@ static void digest_hosts(const struct cluster_spec *cluster, enum job job, char 
     snprintf(ret, 17, "%016" PRIx64, key);
 }
 
-/* The hosts themselves, so that the one that differs can be named, or their number and a digest. */
+/* The hosts, so that a difference can be named, or their number and a digest. */
 static json_t *hosts_json(const struct cluster_spec *cluster, enum job job, bool is_whole)
 {
     const struct strings *hosts = &cluster->hosts[job];
@@ -67,7 +67,7 @@ static json_t *membership_json(const struct cluster_spec *cluster)
                      "workers", r.count[JOB_WORKER]);
 }
 
-/* Of a worker that reads for itself. */
+/* Only of a worker that reads its own data. */
 static json_t *data_json(const struct data_said *data)
 {
     char digest[20], spec[20];
@@ -250,7 +250,7 @@ static err read_texts(json_t *json, struct greeting *ret)
     return read_offers(json, &ret->offers);
 }
 
-/* Without one all that are listed take part, as ever. */
+/* Without one all listed tasks take part. */
 static err read_membership(json_t *json, json_t *ps_hosts, json_t *worker_hosts,
                            struct membership *ret)
 {
@@ -263,7 +263,7 @@ static err read_membership(json_t *json, json_t *ps_hosts, json_t *worker_hosts,
     return OK;
 }
 
-/* Of as many resizes it must be the same. */
+/* After the same number of resizes memberships must be equal. */
 static err compare_memberships(const struct greeter *me, const char *name,
                                const struct membership *theirs)
 {
@@ -335,7 +335,7 @@ err greeting_send_visitor(struct link *link)
                           PROTOCOL_VERSION, visitor_job);
     const struct message m = {
         .type = MESSAGE_HELLO,
-        .job = JOB_COUNT, /* none that a task has */
+        .job = JOB_COUNT, /* not a task's job */
         .body = text,
         .body_bytes = (uint32_t)length,
     };

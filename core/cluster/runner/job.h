@@ -1,4 +1,4 @@
-/* job.h - work that may take long, done by a thread beside the loop. */
+/* job.h - long-running work in a thread, with a callback in the loop. */
 #ifndef CORE_CLUSTER_RUNNER_JOB_H
 #define CORE_CLUSTER_RUNNER_JOB_H
 
@@ -8,10 +8,10 @@
 #include "core/cluster/role/role.h"
 #include "net/loop.h"
 
-/* In the owner's memory; zeroed: idle. */
+/* Embedded in the owner; zeroed: idle. */
 struct task_job {
-    err (*run)(void *context); /* in the thread; what it touches is its own meanwhile */
-    /* in the loop's thread, once it has run; error_text() says more. The job is idle by then */
+    err (*run)(void *context); /* in the thread; only it may use its data meanwhile */
+    /* in the loop's thread, after run; error_text() is run's. The job is idle then */
     void (*done)(void *context, err result);
     void *context;
     struct loop *loop;
@@ -23,8 +23,8 @@ struct task_job {
 };
 
 err task_job_start(struct task_job *); /* run, done, context and loop are set; ERR_IO */
-/* Does not wait: what the thread uses stays, where it is still running. Of a process that ends. */
+/* Does not wait: the data of a running thread must stay. Only when the process ends. */
 void task_job_abandon(struct task_job *);
-void task_job_close(struct task_job *); /* waits for the thread; done() does not come any more */
+void task_job_close(struct task_job *); /* waits for the thread; done() is not called */
 
 #endif

@@ -5,10 +5,10 @@
 
 struct late_worker {
     uint64_t came_ns;
-    double late_s; /* of late rounds the earlier ones count ever less */
+    double late_s; /* a sum in which earlier rounds count less and less */
 };
 
-static const double KEPT = 1 - 1.0 / 32; /* of what was before, a round later */
+static const double KEPT = 1 - 1.0 / 32; /* factor per round */
 
 err lateness_open(struct lateness *l, int workers)
 {

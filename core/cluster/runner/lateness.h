@@ -1,7 +1,6 @@
-/* lateness.h - for whom synchronous rounds wait: of each the worker whose gradient came last, and
- * how long after the last but one. Its link, or what it does, is slow; nobody else sees that, since
- * all wait for the round together.
- */
+/* lateness.h - finds the worker for which synchronous rounds wait: in each round the one whose
+ * gradient came last, and how long after the last but one. The worker or its link is slow; the step
+ * times of others do not show that, since all wait for the round. */
 #ifndef CORE_CLUSTER_RUNNER_LATENESS_H
 #define CORE_CLUSTER_RUNNER_LATENESS_H
 
@@ -12,14 +11,14 @@
 struct lateness {
     int workers;
     struct late_worker *at; /* [workers] */
-    int latest;             /* who has cost most lately; -1: nobody */
-    double waited_s;        /* in all, for whoever was that then */
+    int latest;             /* the one that has cost most recently; -1: none */
+    double waited_s;        /* total of such waits, for whichever worker was `latest` */
 };
 
 err lateness_open(struct lateness *, int workers);
 void lateness_close(struct lateness *); /* a zeroed one is fine */
 void lateness_came(struct lateness *, int worker, uint64_t now_ns);
-/* A round is of these. */
+/* A round has ended with the gradients of these workers. */
 void lateness_round(struct lateness *, const int *workers, int count);
 
 #endif

@@ -35,7 +35,7 @@ err task_listen_address(const struct task_options *options, char ret[ADDRESS_MAX
     return listen_address(options->listen, cluster->hosts[cluster->job].at[cluster->task], ret);
 }
 
-/* Of the last failure: is there anything to wait for, and time? */
+/* After a failure: OK if it may pass, and there is time left. */
 static err check_patience(err why, uint64_t waited_ms, uint64_t limit_ms, bool notes)
 {
     if (why == ERR_IO) return ERR_INPUT; /* the command line is wrong for this host */
@@ -49,7 +49,7 @@ static err check_patience(err why, uint64_t waited_ms, uint64_t limit_ms, bool n
     return OK;
 }
 
-/* Tells whoever has started the task. */
+/* Calls options->listens. */
 static err tell(const struct task_options *options, const char *real)
 {
     const struct cluster_spec *cluster = options->cluster;
@@ -77,7 +77,7 @@ err task_listen(const struct task_options *options, const struct link_events *ev
         const uint64_t left_ms = limit_ms - waited_ms, wanted_ms = task_retry_ms(tries);
         clock_pause(wanted_ms < left_ms ? wanted_ms : left_ms);
     }
-    /* Nobody calls a worker, and whoever handed a socket on knows where that is. */
+    /* Nobody connects to a worker, and whoever passed a socket knows its address. */
     const bool is_called = options->cluster->job == JOB_PS &&
                            !(options->listen && strncmp(options->listen, "fd:", 3) == 0);
     log_line(noted_ms || is_called ? LOG_INFO : LOG_DEBUG, "listens at %s", real);

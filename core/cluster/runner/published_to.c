@@ -1,7 +1,6 @@
-/* published_to.c - train.publish.to: the folder of who serves has a run's newest checkpoints once
- * more, and there the deltas that follow them. The copy is made by a thread of its own, beside
- * training and later checkpoints: how long it takes is no part of how long a checkpoint takes.
- */
+/* published_to.c - train.publish.to: copies a run's newest checkpoints to a folder for servers, and
+ * publishes the deltas after them there. A thread of its own copies, during training and later
+ * checkpoints: the time for that does not count as a checkpoint's. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +11,10 @@
 #include "core/cluster/runner/runner_worker_inside.h"
 #include "core/train/spec/last_spec.h"
 
-enum { LOOK_MS = 20 /* whether the last copy is done */ };
-enum { KEPT = 2 }; /* the newest, and the one before, which somebody may be about to open */
+enum { LOOK_MS = 20 /* interval for checking whether the last copy is done */ };
+enum { KEPT = 2 }; /* the newest and the one before, which a server may be about to open */
 
-static const char *place(const struct runner_worker *w) /* NULL: nowhere; so of a replay */
+static const char *place(const struct runner_worker *w) /* NULL: none, also in a replay */
 {
     return w->options.task.replay ? NULL : w->options.spec->train.checkpoint.publish.to;
 }
@@ -37,7 +36,7 @@ static err prove(const char *to, const char *directory)
     return OK;
 }
 
-/* A run that has begun trains on without it, until it is there again. */
+/* A run that has begun continues without the folder until it is available again. */
 err published_to_prove(const struct runner_worker *w)
 {
     const char *directory = w->options.spec->train.checkpoint.dir;
@@ -55,7 +54,7 @@ void published_to_note(const struct runner_worker *w)
 
 /* ---- in the thread ---- */
 
-/* Whoever leads has both folders. */
+/* The chief owns both folders. */
 static err open_there(struct runner_worker *w)
 {
     struct checkpoints *c = NULL;
@@ -79,8 +78,7 @@ static err copy_there(struct runner_worker *w, char prefix[CHECKPOINT_PATH_MAX])
                             prefix);
 }
 
-/* Somebody may have removed what is there, or put something else in its place: after a failure it
- * is looked at anew. */
+/* After a failure the folder is read again: files in it may have been removed or replaced. */
 static err copy_once(struct runner_worker *w)
 {
     struct copies *c = &w->folder.jobs.copies;
@@ -117,7 +115,7 @@ static const char *name_of(const char *prefix)
     return slash ? slash + 1 : prefix;
 }
 
-/* Of one that a newer one follows nobody goes on. */
+/* If a newer checkpoint is to be copied next, no deltas are published after this one. */
 static void on_copied(void *context, err result)
 {
     struct runner_worker *w = context;
@@ -184,7 +182,7 @@ err published_to_add(struct runner_worker *w, const struct publishing *is)
 
 /* ---- the end ---- */
 
-/* A signal ends the process at once by now. */
+/* At this point a signal ends the process at once. */
 static void await(struct runner_worker *w, uint64_t since_ms, uint64_t limit_ms)
 {
     struct copies *c = &w->folder.jobs.copies;
@@ -214,7 +212,7 @@ void published_to_end(struct runner_worker *w)
                                                                 : limits->publish_ms;
     runner_worker_end_files(w);
     published_to_go_on(w);
-    while (c->copying.is_running) { /* ends: nobody wants another one any more */
+    while (c->copying.is_running) { /* ends: no further copy is begun */
         char why[ACTION_TEXT_MAX];
         await(w, since_ms, limit_ms);
         task_job_close(&c->copying);

@@ -14,7 +14,7 @@
 #include "core/base/log.h"
 
 enum { ROWS_KEPT = 1024 };
-/* Nothing waits for who reads a pipe. */
+/* O_NONBLOCK: opening a pipe does not wait for a reader. */
 enum { HOW = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
 
 struct record {
@@ -30,8 +30,7 @@ err record_path(const char *path, int ps, char ret[RECORD_PATH_MAX])
     return fail(ERR_INPUT, "the record %.64s...: too long a path", path);
 }
 
-/* Something else under this name is not added to. What a ps that was killed wrote of a last row
- * goes. */
+/* Refuses files that are not records. Cuts off an incomplete last row of a ps that was killed. */
 static err look_at(const struct record *r)
 {
     enum { ROW_BYTES = sizeof r->rows[0] };
@@ -108,7 +107,7 @@ void record_begin(struct record *r, const struct record_section *s)
     add_numbers(r, s->spec, factor);
 }
 
-/* How far back; RECORD_NONE: there was nothing, or it is too far to be said. */
+/* How many updates back; RECORD_NONE: none, or too many for 32 bits. */
 static uint32_t behind(uint64_t applied, uint64_t at)
 {
     return at == TURN_NOTHING || at > applied || applied - at >= RECORD_NONE

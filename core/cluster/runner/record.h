@@ -1,7 +1,7 @@
 /* record.h - the turns of a job (core/cluster/role/turns.h) in files, one for each ps: FILE.ps-N.
  *
- * A file is rows of 16 bytes, numbers with the lowest byte first. Each generation of the job adds a
- * section: three rows of what it was, and a row for each turn.
+ * A file is rows of 16 bytes, numbers little-endian. Each generation of the job adds a section:
+ * three header rows, and a row for each turn.
  *
  *   section: kind, 8 bits above 24 of the version; ps; how many ps; workers: 32 bits each
  *            generation, 64 bits; the step that it begins at, 64 bits
@@ -33,32 +33,32 @@ struct record_section {
 /* ---- written ---- */
 
 struct record;
-/* Adds to a record that is there, behind its last whole row; ERR_INPUT: what is there is no record,
- * or cannot be written. */
+/* Appends to an existing record, after its last whole row; ERR_INPUT: the file is not a record, or
+ * cannot be written. */
 err record_open(const char *path, int ps, struct record **ret);
 void record_begin(struct record *, const struct record_section *);
-/* applied: updates before this turn. What cannot be written ends the record, with a warning. */
+/* applied: updates before this turn. A write error ends the record, with a warning. */
 void record_add(struct record *, const struct turn *, uint64_t applied);
 void record_flush(struct record *);
 void record_close(struct record *); /* NULL is fine */
 
 /* ---- read ---- */
 
-/* What is to be done once more. */
+/* What is to be replayed. */
 struct replay {
     struct record_section section; /* of ps/0 */
-    uint64_t end;      /* the step at which it ends: all ps had taken the same pushes there */
-    bool fails;        /* the job ended by a number, and so does this */
-    uint64_t left_out; /* of what ps/0 has taken behind that */
+    uint64_t end;      /* the step at which it ends, where all ps had taken the same pushes */
+    bool fails;        /* the job ended by NaN or infinity, and so does the replay */
+    uint64_t left_out; /* pushes that ps/0 has taken after that */
     struct {
-        int worker;           /* that brought it; NOBODY: it is not known, or does not fail */
+        int worker;           /* that pushed it; NOBODY: not known, or !fails */
         uint64_t push, batch; /* in its stream, from the section on; batch: as in turns.h */
     } bad;
-    struct turns turns; /* of the ps that was asked for; owned */
+    struct turns turns; /* of the ps in replay_read; owned */
 };
 
 /* The last section of all ps, up to the first step from `to_step` on at which all of them had taken
- * the same pushes (0: as far as they go), as ps `ps` took them. ERR_INPUT: it is no record, or not
+ * the same pushes (0: as far as they go), as ps `ps` took them. ERR_INPUT: not a record, or not all
  * of one job. */
 err replay_read(const char *path, int ps, uint64_t to_step, struct replay *ret);
 void replay_free(struct replay *);

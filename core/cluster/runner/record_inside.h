@@ -13,7 +13,7 @@ enum {
 };
 #define RECORD_NONE UINT32_MAX
 
-/* ERR_INPUT: it is too long. */
+/* ERR_INPUT: too long. */
 err record_path(const char *path, int ps, char ret[RECORD_PATH_MAX]);
 
 #endif

@@ -1,4 +1,4 @@
-/* replay.c - see record.h: reading, and up to where it can be done once more. */
+/* replay.c - see record.h: reading, and up to which step it can be replayed. */
 #include "core/cluster/runner/record_inside.h"
 
 #include <endian.h>
@@ -16,14 +16,14 @@
 enum { TASKS_MOST = 1 << 16 };
 static const int64_t BYTES_MAX = INT64_C(16) << 30;
 
-/* One file: its last section, to where something breaks it off. */
+/* One file: its last section, up to a break. */
 struct one {
     struct record_section section;
     struct turn *turns;
     int64_t count;
-    int code;    /* with which the job ended; -1: that is not there */
-    int from;    /* the worker that told it; NOBODY: it is this ps' own end */
-    int64_t cut; /* turns that are done once more */
+    int code;    /* exit code of the job; -1: not recorded */
+    int from;    /* the worker that reported it; NOBODY: this ps */
+    int64_t cut; /* turns to replay */
 };
 
 static err read_file(const char *name, uint32_t **ret, int64_t *ret_rows)
@@ -68,8 +68,8 @@ static int kind_of(const uint32_t *rows, int64_t row)
     return (int)(number(rows, row, 0) >> 24);
 }
 
-/* Where the last section begins: the two rows behind its first one are numbers, and may look like
- * anything. */
+/* Finds the begin of the last section: the two rows after its first one are plain numbers, and may
+ * look like any row. */
 static err find_section(const char *name, const uint32_t *rows, int64_t count, int64_t *ret)
 {
     int64_t found = -1;
@@ -112,7 +112,7 @@ static uint64_t back(uint64_t applied, uint32_t behind)
     return behind == RECORD_NONE ? TURN_NOTHING : applied - behind;
 }
 
-/* false: it is none, or one that cannot be. */
+/* false: not a valid turn. */
 static bool read_turn(const uint32_t *rows, int64_t row, const struct one *one, uint64_t applied,
                       struct turn *ret)
 {
@@ -172,7 +172,7 @@ struct all {
     struct one *ps;
     int count, workers;
     int64_t *counts; /* [ps][worker] pushes taken */
-    int differ;      /* of these, how many are not those of ps/0 */
+    int differ;      /* how many counts differ from those of ps/0 */
 };
 
 static err read_all(const char *path, struct all *all)
@@ -196,7 +196,7 @@ static bool differs(const struct all *all, int ps, int worker)
     return all->counts[ps * all->workers + worker] != all->counts[worker];
 }
 
-/* One more push of this worker is taken there. */
+/* Counts one more push of this worker as taken by this ps. */
 static void count_one(struct all *all, int ps, int worker)
 {
     const int begin = ps ? ps : 1, end = ps ? ps + 1 : all->count;
@@ -205,7 +205,7 @@ static void count_one(struct all *all, int ps, int worker)
     for (int i = begin; i < end; i++) all->differ += differs(all, i, worker);
 }
 
-/* On to the next push that was taken there; false: there is none. */
+/* Moves on to the next push that this ps has taken; false: none. */
 static bool go_on(struct all *all, int ps, int64_t *at)
 {
     const struct one *one = &all->ps[ps];
@@ -215,7 +215,8 @@ static bool go_on(struct all *all, int ps, int64_t *at)
     return true;
 }
 
-/* Where all have taken the same: the first one from that many pushes on, or the last one. */
+/* Finds a point where all ps have taken the same pushes: the first one with at least `wanted`
+ * pushes, else the last one. */
 static uint64_t find_cut(struct all *all, int64_t *at, uint64_t wanted)
 {
     uint64_t cut = 0;
@@ -244,14 +245,14 @@ static uint64_t taken_by_first(const struct all *all)
     return taken;
 }
 
-/* Of one ps, as it is to take them; the caller frees them. What ps/0 has dropped the worker
- * computed all the same, from any values of the others: it stands before its next turn there. */
+/* The turns for one ps to replay; the caller frees them. A push that ps/0 has dropped was computed,
+ * too, from any values of the other ps: there it is put before the worker's next turn. */
 static err turns_of(const struct all *all, int ps, struct turns *ret)
 {
     const struct one *first = &all->ps[0], *one = &all->ps[ps];
     const int64_t most = first->cut + one->cut;
     struct turn *to = malloc((size_t)(most + 1) * sizeof *to);
-    int64_t *at = calloc((size_t)all->workers, sizeof *at); /* among those of ps/0 */
+    int64_t *at = calloc((size_t)all->workers, sizeof *at); /* index among those of ps/0 */
     if (!to || !at) {
         free(to);
         free(at);
@@ -275,8 +276,8 @@ static err turns_of(const struct all *all, int ps, struct turns *ret)
     return OK;
 }
 
-/* The worker's push of that number, dropped ones too, at ps/0, which knows of which batch it was.
- */
+/* Finds the batch of the worker's push of that number, counting dropped ones, in the record of
+ * ps/0. */
 static void find_batch(const struct one *first, struct replay *ret)
 {
     uint64_t push = 0;
@@ -286,7 +287,7 @@ static void find_batch(const struct one *first, struct replay *ret)
     }
 }
 
-/* The last push that came, of this worker or of any (NOBODY); -1 */
+/* The index of the last push that came, of this worker or of any (NOBODY); -1: none */
 static int64_t last_that_came(const struct turns *turns, int worker)
 {
     int64_t i = turns->count - 1;
@@ -298,8 +299,8 @@ static int64_t last_that_came(const struct turns *turns, int worker)
     return i;
 }
 
-/* A ps that has found it was at its last push; a worker that has was at the one that it owes. Those
- * that ps/0 has dropped are counted, too. */
+/* Finds the bad push: a ps found it in its last push, a worker in the one that it had not pushed
+ * yet. Pushes that ps/0 has dropped are counted, too. */
 static void find_push(const struct turns *turns, int from, struct replay *ret)
 {
     const int64_t last = last_that_came(turns, from);
@@ -309,7 +310,7 @@ static void find_push(const struct turns *turns, int from, struct replay *ret)
     for (int64_t i = 0; i <= last; i++) ret->bad.push += turns->at[i].worker == ret->bad.worker;
 }
 
-/* What a ps has found itself counts before what it was told. */
+/* A ps that has found it itself takes precedence over reports. */
 static err find_bad(const struct all *all, struct replay *ret)
 {
     ret->bad.worker = NOBODY;
@@ -326,7 +327,7 @@ static err find_bad(const struct all *all, struct replay *ret)
     return OK;
 }
 
-/* A run that ended by a number is done to its end, where what has gone wrong is seen again. */
+/* A run that ended by NaN or infinity is replayed to its end, to see the error again. */
 static err choose(struct all *all, int64_t *at, uint64_t to_step, struct replay *ret)
 {
     const struct record_section *first = &all->ps[0].section;

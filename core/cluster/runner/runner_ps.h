@@ -8,7 +8,7 @@
 
 struct runner_ps;
 
-/* address NULL or: where it listens is chosen by options. device: borrowed. */
+/* The options say where it listens. device: borrowed. */
 err runner_ps_open(const struct task_options *, struct device *, struct runner_ps **ret);
 void runner_ps_close(struct runner_ps *); /* NULL is fine */
 struct task *runner_ps_task(struct runner_ps *);

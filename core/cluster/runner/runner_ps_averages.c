@@ -1,10 +1,9 @@
-/* runner_ps_averages.c - averages as a worker that evaluates asks for them.
+/* runner_ps_averages.c - sends averages to a worker that evaluates.
  *
- * They come to where the worker's next gradient will lie, which is free while it evaluates. Where
- * that is memory of this ps, they are written there; between hosts they leave from a copy for all
- * who ask, which stays while this ps does: what is still queued of it for one may become newer as
- * another asks, or as a generation begins. A worker that has pushed what no update has taken has no
- * use for them, and asks for none.
+ * They go to the window for the worker's next gradient, which is free while it evaluates. In shared
+ * memory they are written there; between hosts they are sent from a copy for all workers, which
+ * lives as long as this ps: data still queued from it may change when another worker asks, or a
+ * generation begins. A worker with a push that was not applied does not ask for them.
  */
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_ps_inside.h"
@@ -26,7 +25,7 @@ static bool has_some(const struct runner_ps *p, const struct message *m)
            ps_role_is_serving(p->task.role) && m->generation == p->share->setup.config.generation;
 }
 
-/* To memory of this ps */
+/* Into shared memory */
 static err show(struct runner_ps *p, float *to, struct message *m)
 {
     store_show_averages(&p->store, to);
@@ -62,6 +61,6 @@ err runner_ps_averages_heard(struct runner_ps *p, int worker, const struct messa
     } else {
         e = send_all(p, worker, answer);
     }
-    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes, or nothing is answered */
+    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes, or no answer is sent */
     return OK;
 }

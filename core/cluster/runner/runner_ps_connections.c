@@ -1,11 +1,11 @@
-/* runner_ps_connections.c - who is at the other end of a ps' links. */
+/* runner_ps_connections.c - the connections of a ps, and their peers. */
 #include <stdlib.h>
 
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_ps_inside.h"
 
-/* A link of a single process is no guest: there are none. */
+/* An inproc link is not made a guest: a single process has none. */
 struct connection *connection_new(struct runner_ps *p, struct link *link)
 {
     struct connection *connection = calloc(1, sizeof *connection);
@@ -48,7 +48,7 @@ struct connection *connection_of_oldest_stranger(const struct runner_ps *p)
 {
     struct connection *oldest = NULL;
     for (struct connection *connection = p->listening.connections; connection;
-         connection = connection->next) /* the newest is first */
+         connection = connection->next) /* newest first */
         if (connection_is_stranger(connection)) oldest = connection;
     return oldest;
 }

@@ -1,8 +1,9 @@
-/* runner_ps_copies.c - values on their way to workers that share no memory, fewer than workers.
+/* runner_ps_copies.c - copies of values being sent to workers without shared memory; fewer copies
+ * than workers.
  *
- * Who is answered while the values do not change is sent the same copy. It is given back when
- * the link has taken all of it. Whoever finds none is answered when one is free, with the values as
- * they are then.
+ * Workers that are answered while the values do not change share a copy. It is given back when the
+ * link has taken all of it. If none is free, a worker is answered when one is, with the values of
+ * then.
  */
 #include <stdlib.h>
 
@@ -61,7 +62,7 @@ static struct value_copy *find_free(struct runner_ps *p)
     return NULL;
 }
 
-/* What another worker waits for longer is its own. */
+/* Workers that have waited longer come first. */
 void *runner_ps_copies_begin(struct runner_ps *p, int worker)
 {
     const struct link *link = p->task.peers[worker].link;
@@ -81,7 +82,7 @@ static bool take_current(struct runner_ps *p)
 static const void *lend(struct runner_ps *p, int worker)
 {
     struct windows *w = &p->windows[worker];
-    give_back(p, worker); /* it asks anew, and nothing comes of what is still on its way */
+    give_back(p, worker); /* it asks again: data still being sent to it is void */
     if (!take_current(p)) return NULL;
     struct value_copy *s = w->seen = p->copies.current;
     s->users++;
@@ -115,7 +116,7 @@ static int next_waiting(const struct runner_ps *p)
     return next;
 }
 
-/* Of values that are newer than those which it was to be sent. */
+/* Answers a waiting worker, with newer values than it was to get. */
 static bool send_waiting(struct runner_ps *p, int worker)
 {
     struct windows *w = &p->windows[worker];

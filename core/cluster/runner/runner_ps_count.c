@@ -1,4 +1,4 @@
-/* runner_ps_count.c - what a ps counts, and tells the chief. */
+/* runner_ps_count.c - the counters of a ps, and its reports to the chief. */
 #include <stdlib.h>
 
 #include "core/cluster/runner/counting.h"
@@ -55,7 +55,7 @@ bool runner_ps_count(struct task *t, struct counters *c)
     return ps_role_is_serving(t->role);
 }
 
-/* What is not as old as that */
+/* Only recent reports of workers are passed on. */
 static bool is_passed_on(const struct runner_ps *p, const struct task_status *status, int chief,
                          uint64_t now_ms)
 {
@@ -70,7 +70,7 @@ void runner_ps_tell_counted(struct runner_ps *p, int worker, uint64_t now_ms)
     struct task *t = &p->task;
     int count;
     if (worker != ps_role_chief(t->role) || !ps_role_is_serving(t->role)) return;
-    if (p->turns.is_replay) return; /* rows come late there, and nothing is to come between */
+    if (p->turns.is_replay) return; /* a replay waits for rows: nothing may come between */
     struct task_status *all = board_copy(t->counting.board, false, &count);
     for (int i = 0; i < count && all; i++)
         if (is_passed_on(p, &all[i], worker, now_ms))

@@ -1,15 +1,13 @@
-/* runner_ps_place.c - a place that this ps has by its flags and the job has given up.
+/* runner_ps_place.c - a ps that the job no longer includes, started again with its old flags.
  *
- * The job was resized while the ps was away, and it is started again: nobody connects to it, and no
- * worker tells it of the membership that is. So while no chief comes it asks ps/0, as whoever waits
- * for a place does.
+ * The job was resized while the ps was away: nobody connects to it, so no worker tells it the
+ * current membership. While no chief connects it asks ps/0, as a task that waits for a place does.
  */
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_ps_inside.h"
 #include "core/cluster/visit/visitor.h"
 
-/* A chief comes sooner where there is one. Places for visitors are few, and a thousand ps may wait.
- */
+/* A chief normally connects sooner. ps/0 takes few visitors, and a thousand ps may wait. */
 enum { ASKS_MS = 2000, ASKS_AGAIN_MS = 10000 };
 
 static err open_visitor(struct runner_ps *p)
@@ -23,8 +21,8 @@ static err open_visitor(struct runner_ps *p)
     return p->asks_first ? OK : visitor_open(&visits, &p->asks_first);
 }
 
-/* It has its place, or is not told: for now. How a job has ended is nothing to go by: that may be
- * the last one at this address. */
+/* It takes part, or got no answer: disconnects for now. A verdict is ignored: it may be of an
+ * earlier job at this address. */
 static void hear_no_more(struct runner_ps *p, uint64_t now_ms)
 {
     if (visitor_refusal(p->asks_first)) log_line(LOG_DEBUG, "%s", error_text());

@@ -1,7 +1,8 @@
-/* runner_ps_pool.c - windows for the gradients of workers that share no memory, fewer than workers.
+/* runner_ps_pool.c - windows for gradients of workers without shared memory; fewer windows than
+ * workers.
  *
- * The role says whose they are (role/ps_pool.c); here is their memory. A link whose worker has none
- * is not read, so that its peer waits.
+ * The role assigns them (role/ps_pool.c); their memory is here. The link of a worker without one is
+ * not read, so that its peer waits.
  */
 #include <stdlib.h>
 
@@ -9,8 +10,8 @@
 #include "core/cluster/runner/runner_ps_inside.h"
 
 enum {
-    POOL_IDLE_MAX_MS = 10000, /* without a byte, of who holds a window that others wait for */
-    POOL_TICK_MAX_MS = 1000,  /* more has passed: this task stood still */
+    POOL_IDLE_MAX_MS = 10000, /* without a byte from a worker whose window others wait for */
+    POOL_TICK_MAX_MS = 1000,  /* if more has passed, this task was stopped */
 };
 
 err runner_ps_pool_open(struct runner_ps *p, int count)
@@ -70,7 +71,7 @@ static err lend(struct runner_ps *p, int worker)
     return OK;
 }
 
-/* Whoever may go on now, but for the one who is asked about */
+/* Grants windows to workers that may continue, except `asked` */
 static void grant(struct runner_ps *p, int asked)
 {
     for (int w; (w = ps_role_grant(p->task.role)) != NOBODY;) {
@@ -79,7 +80,7 @@ static void grant(struct runner_ps *p, int asked)
     }
 }
 
-/* At the end nothing counts any more, and what comes is read for the word behind it. */
+/* At the end gradients do not count, and are read only to get the messages after them. */
 static void *place_at_end(struct runner_ps *p)
 {
     struct window *any = &p->pool.windows[0].window;
@@ -115,7 +116,7 @@ void runner_ps_pool_flushed(struct runner_ps *p)
 
 /* ---- who holds a window and brings nothing ---- */
 
-/* It comes again, and waits for its turn. */
+/* The gradient comes again, and waits for its turn. */
 static bool give_up(struct runner_ps *p, int worker, const char *why)
 {
     connection_hang_up(link_context(p->task.peers[worker].link));
@@ -123,7 +124,8 @@ static bool give_up(struct runner_ps *p, int worker, const char *why)
     return true;
 }
 
-/* moved: changes when bytes of it come or go; 0: none need to. true: it has been given up. */
+/* moved: a number that changes when bytes come or go; 0: none need to. true: the window was taken
+ * from it. */
 static bool watch(struct runner_ps *p, int worker, struct holding *h, uint64_t moved,
                   uint64_t passed_ms)
 {

@@ -1,11 +1,11 @@
 /* runner_ps_snapshot.c - this ps' shard of a checkpoint: copied at once, written by a thread.
  *
- * A ps that sees the chief's folder writes there. Another one writes to a folder of its own for
- * temporary files and sends the files to the chief, a piece whenever the link is idle.
+ * A ps that shares the chief's folder writes there. Another one writes to a local temporary folder
+ * and sends the files to the chief, a piece whenever the link is idle.
  *
- * A checkpoint may be given up while this shard is on its way, and the chief, which removes the
- * folder, may be done with that, and have ended, before it is there. So who writes a shard removes
- * it then, too: of all who do so the last one finds the folder empty.
+ * A checkpoint may be given up while this shard is being written, and the chief may have removed
+ * the folder, and ended, before the shard is complete. So the ps removes its shard then, too; the
+ * last one also removes the empty folder.
  */
 #include <assert.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 
 enum { PIECE_BYTES = 1 << 20 };
 
-/* Of the last shard for the chief's folder, until there is another one. */
+/* The files of the last shard in the chief's folder, until the next one. */
 struct snapshot_files {
     uint64_t tag;
     bool is_dropped;
@@ -34,18 +34,19 @@ struct snapshot_files {
 
 struct snapshot_job {
     struct runner_ps *ps;
-    struct share *share; /* the slices' names are in it */
+    struct share *share; /* owns the slices' names */
     struct shard shard;  /* of copies */
     int64_t coverage[COVERAGE_COLUMNS];
-    int64_t *data; /* as shard has it */
+    int64_t *data; /* for `shard` */
     float *memory;
     struct runner_ps_tables *tables; /* held */
     struct table_changes *changes;   /* [shard.table_count] of a delta */
-    struct shard_table *told;        /* the shard's, where the tables are not held */
+    struct shard_table *told;        /* the shard's tables, if `tables` is not held */
     char folder[CHECKPOINT_PATH_MAX], prefix[CHECKPOINT_PATH_MAX];
     struct action_snapshot action;
     struct task_job writing;
-    struct snapshot_files *before; /* dropped: the thread removes them first; NULL: none */
+    struct snapshot_files *before; /* files of a dropped checkpoint, which the thread removes first;
+                                      NULL: none */
     _Atomic bool is_dropped;
 
     bool is_remote;
@@ -60,7 +61,7 @@ struct snapshot_job {
 static err copy_arrays(struct snapshot_job *job, const struct runner_ps *p)
 {
     runner_ps_describe_shard(p, &job->shard);
-    const bool is_averaged = job->shard.slot_names[0].is_averaged; /* by one of the slots */
+    const bool is_averaged = job->shard.slot_names[0].is_averaged; /* one slot is the average */
     if (job->action.since && !is_averaged) job->shard.slot_count = 0;
     size_t bytes = runner_ps_block_bytes(p), arrays = 1 + (size_t)job->shard.slot_count;
     job->memory = malloc(bytes * arrays + 1);
@@ -80,7 +81,7 @@ static err copy_arrays(struct snapshot_job *job, const struct runner_ps *p)
     return d->kernels->synchronize(d);
 }
 
-/* Without memory it is not known, as in a checkpoint of others. */
+/* Without memory the identity of the data is left out, as in checkpoints of other programs. */
 static void copy_data(struct snapshot_job *job, const struct runner_ps *p)
 {
     const struct data_identity *data = &job->share->setup.data;
@@ -120,7 +121,8 @@ static err choose_folder(struct snapshot_job *job)
     const char *temporary = getenv("TMPDIR");
     if (!job->is_remote) {
         TRY(checkpoint_temporary_folder(job->share->setup.directory, a->step, a->tag, job->folder));
-        /* The others are asked when the chief has made it: a folder that is gone is given up. */
+        /* Other ps are asked after the folder was created: if it is missing, the checkpoint was
+         * given up. */
         if (job->ps->task.index == 0) TRY(checkpoint_make_folder(job->folder));
     } else {
         snprintf(job->folder, sizeof job->folder, "%s/dtrain-XXXXXX",
@@ -156,7 +158,8 @@ static void close_job(struct snapshot_job *job)
     p->saving.job = NULL;
 }
 
-/* The chief says which step's it was, why, and whose: where it hears of that, once is enough. */
+/* The chief logs step, reason and ps of the failure: if it is connected, this ps logs it at debug
+ * level only. */
 static void tell_failure(struct runner_ps *p, const struct snapshot_job *job)
 {
     const bool is_heard = p->task.peers[ps_role_chief(p->task.role)].link != NULL;
@@ -166,7 +169,8 @@ static void tell_failure(struct runner_ps *p, const struct snapshot_job *job)
 
 static void keep_files(struct runner_ps *p, const struct snapshot_job *job)
 {
-    struct snapshot_files *last = calloc(1, sizeof *last); /* without memory: the chief sweeps */
+    struct snapshot_files *last = calloc(1, sizeof *last); /* without memory the chief removes them
+                                                            */
     if (!last) return;
     last->tag = job->action.tag;
     last->is_dropped = job->is_dropped;
@@ -184,15 +188,15 @@ static void finish(struct snapshot_job *job, err result)
     task_flush(&p->task);
 }
 
-/* A server, which may have just failed, is not asked for more: the chief's sweep is for that. */
+/* Not on a server, which may have just failed: there the chief removes leftovers. */
 static void remove_here(const char *prefix)
 {
     if (!path_is_url(prefix)) checkpoint_remove_shard(prefix);
 }
 
-/* What is left of a checkpoint that was given up. A shard that only failed stays: the chief removes
- * the folder when it hears why. If it were removed here, another ps could fail first, for want of
- * the folder, and hide the cause. e is told as before. */
+/* Removes this shard of a checkpoint that was given up. After a mere failure it stays: the chief
+ * removes the folder when it is told the reason. If the folder were removed here, another ps could
+ * fail first for lack of it, and hide the cause. Keeps the error text of e. */
 static void remove_dropped(const struct snapshot_job *job, err e)
 {
     char said[ERROR_TEXT_MAX];
@@ -202,8 +206,7 @@ static void remove_dropped(const struct snapshot_job *job, err e)
     if (e) (void)fail(e, "%s", said);
 }
 
-/* The chief removes the files, then the folder, where the shard of another ps could not be written.
- */
+/* If another ps could not write its shard, the chief removes the files, then the folder. */
 static err write_shard(void *context)
 {
     struct snapshot_job *job = context;
@@ -234,7 +237,8 @@ static err copy_changes(struct snapshot_job *job, struct runner_ps *p)
     return runner_ps_tables_take(p, job->action.since, job->action.tag, &job->changes);
 }
 
-/* Of a checkpoint they are read while they are written out; of a delta what changed is copied. */
+/* For a checkpoint tables are read while they are written out; for a delta their changes are
+ * copied. */
 static err copy_tables(struct snapshot_job *job, struct runner_ps *p)
 {
     const struct action_snapshot *a = &job->action;
@@ -342,7 +346,7 @@ void runner_ps_snapshot_drop(struct runner_ps *p, uint64_t tag)
     if (p->saving.last && p->saving.last->tag == tag) p->saving.last->is_dropped = true;
 }
 
-/* A shard that the chief has not heard of is of no checkpoint. */
+/* Removes a shard that was not reported to the chief: it belongs to no checkpoint. */
 void runner_ps_snapshot_close(struct runner_ps *p)
 {
     struct snapshot_job *job = p->saving.job;

@@ -1,4 +1,4 @@
-/* runner_ps_turns.c - a ps records its turns, or takes them from a record (record.h). */
+/* runner_ps_turns.c - a ps records its turns, or replays a record (record.h). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static double rate_factor_of(const struct ps_config *c)
     return c->rate_factor > 0 ? c->rate_factor : 1;
 }
 
-/* What was set is kept in the folder of checkpoints, and is of no spec. */
+/* A learning rate by `dtrain set` is stored in the folder of checkpoints, not in the spec. */
 static err check_rate(const struct runner_ps *p)
 {
     const double was = p->turns.replay.section.rate_factor;
@@ -42,9 +42,9 @@ static err check_rate(const struct runner_ps *p)
                 was, is);
 }
 
-/* With max_staleness a worker pushes to other ps only after ps/0 has answered that the gradient is
- * not too old, with values that may be newer than it. In a replay that is a circle: ps/0 waits for
- * the newer values, they for other workers, and those for the gradient. */
+/* With max_staleness a worker pushes to other ps only after ps/0 has accepted the gradient, with
+ * values that may be newer. In a replay that can deadlock: ps/0 waits for the newer values, these
+ * for other workers, and those for the gradient. */
 static bool is_bound(const struct runner_ps *p)
 {
     return p->share->setup.config.max_staleness >= 0 &&
@@ -53,7 +53,7 @@ static bool is_bound(const struct runner_ps *p)
 
 #define BOUND_WHY "with train.max_staleness a run is done again only where it has one ps"
 
-/* A generation is to be that which was recorded. */
+/* Checks that the generation is the recorded one. */
 err runner_ps_turns_check(const struct runner_ps *p)
 {
     const struct ps_turns *t = &p->turns;
@@ -115,15 +115,15 @@ void runner_ps_turn(struct runner_ps *p, const struct action_turn *a)
     if (turn.kind == TURN_END) record_flush(p->turns.record);
 }
 
-/* A batch that trains has its rows at once: those that were read last are the push's. */
+/* A training batch reads its rows at once: the last ones read belong to the push. */
 void runner_ps_turns_note_rows(struct runner_ps *p, int worker, bool is_any, bool is_asked)
 {
     struct rows_read *read = &p->windows[worker].named.read;
     *read = (struct rows_read){is_any, is_asked, ps_role_counters(p->task.role).applied};
 }
 
-/* Rows that it has read were of a push which ps/0 has dropped, unless that push was lost on its way
- * here, and comes again. */
+/* The rows it has read belong to a push that ps/0 has dropped, unless that push was lost on the way
+ * here and comes again. */
 void runner_ps_turns_joins(struct runner_ps *p, int worker, const struct message *join)
 {
     if (join->join.push <= ps_role_received(p->task.role, worker))

@@ -1,12 +1,11 @@
-/* runner_ps_values.c - how values travel to a worker.
+/* runner_ps_values.c - sends values to a worker.
  *
- * Between hosts each part of a block leaves as soon as it is of the next step, and is overtaken by
- * those that the next forward pass wants sooner, from the end of the block down. VALUES overtake
- * them all: what has not come by then comes while the worker computes.
+ * Between hosts each part of a block is sent as soon as it has the next step's values, and is
+ * overtaken by parts that the next forward pass needs sooner, those towards the end of the block.
+ * VALUES overtake all parts: the rest arrives while the worker computes.
  *
- * Memory that is still queued may change when a worker asks for all values again, or has none to
- * compute any more, or a generation begins: whole VALUES follow on the same link before anything
- * comes of it.
+ * Memory that is still queued may change when a worker asks for all values again, has nothing more
+ * to compute, or a generation begins: that does no harm, as whole VALUES follow on the same link.
  */
 #include "core/cluster/role/parts.h"
 #include "core/cluster/runner/runner_ps_inside.h"
@@ -18,9 +17,7 @@ static err send_stretch(struct runner_ps *p, int worker, const struct message *m
     return seen ? link_send_from(link, m, seen->window.base) : link_send(link, m);
 }
 
-/* Each of these parts by itself, from the last one down: so all others of that type can overtake
- * it.
- */
+/* Sends each part as a message, from the last one down, so that later parts can overtake it. */
 static err send_each(struct runner_ps *p, int worker, const struct message *like, uint64_t set)
 {
     const struct parts block = parts_of(runner_ps_block_floats(p));
@@ -42,7 +39,7 @@ static uint64_t parts_of_message(const struct runner_ps *p, const struct message
     return parts_in(&block, m->range);
 }
 
-/* A worker that sees the memory itself is only told. */
+/* A worker that shares the memory is only notified. */
 static err send_ahead(struct runner_ps *p, int worker, const struct message *m)
 {
     struct link *link = p->task.peers[worker].link;

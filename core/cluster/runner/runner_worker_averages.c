@@ -1,4 +1,5 @@
-/* runner_worker_averages.c - averages of variables, asked of each ps when an evaluation begins. */
+/* runner_worker_averages.c - averages of variables, requested from each ps when an evaluation
+ * begins. */
 #include "core/cluster/runner/runner_worker_inside.h"
 
 static err send_request(struct runner_worker *w, int ps)
@@ -28,7 +29,7 @@ static err await_answer(struct runner_worker *w, int ps)
     return fail(ERR_PEER, "ps/%d has no averages for this worker", ps);
 }
 
-/* What is said of one of an earlier request, which was cut short, is not looked at. */
+/* Answers to an earlier request, which was aborted, are ignored. */
 static err bring(void *context, int ps)
 {
     struct runner_worker *w = context;

@@ -1,11 +1,11 @@
-/* runner_worker_count.c - what a worker counts: steps, and where their time went. */
+/* runner_worker_count.c - a worker's counters: steps, and where their time went. */
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/role/verdict.h"
 #include "core/cluster/runner/counting.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 
-enum { RATE_MS = 5000 }; /* over so long at least a rate is taken */
+enum { RATE_MS = 5000 }; /* the shortest time over which a rate is computed */
 
 static double seconds(uint64_t from_ns, uint64_t to_ns)
 {
@@ -18,7 +18,7 @@ double runner_worker_apart(const struct runner_worker *w)
     return at[COUNTER_TIME_DATA] + at[COUNTER_TIME_PULL] + at[COUNTER_TIME_HOOKS];
 }
 
-/* Takes of `rest` what there is in *part. */
+/* Reduces *part by `rest`, at most to 0, and `rest` likewise. */
 static void take_from(double *part, double *rest)
 {
     const double taken = *rest < *part ? *rest : *part;
@@ -26,7 +26,7 @@ static void take_from(double *part, double *rest)
     *rest -= taken;
 }
 
-/* Hooks run while the gradients leave, and are counted apart. */
+/* Hooks run while gradients are sent, and are counted separately. */
 void runner_worker_count_waited(struct runner_worker *w, uint64_t now_ns)
 {
     struct between_steps *m = &w->between;
@@ -46,7 +46,7 @@ void runner_worker_count_waited(struct runner_worker *w, uint64_t now_ns)
     m->data_ns = w->session.taken.data_ns;
 }
 
-/* is_one: something came of it. */
+/* is_one: the step was completed. */
 void runner_worker_count_step(struct runner_worker *w, uint64_t begin_ns, double apart, bool is_one)
 {
     struct between_steps *m = &w->between;
@@ -96,7 +96,7 @@ static void rate(struct runner_worker *w, struct counters *c)
     m->rated_examples = c->at[COUNTER_EXAMPLES];
 }
 
-/* By the chief alone: how many the job continues without */
+/* On the chief: how many ps the job continues without */
 static double without_ps(const struct task *t)
 {
     int count = 0;
@@ -137,7 +137,7 @@ bool runner_worker_count(struct task *t, struct counters *c)
     return w->has_adopted;
 }
 
-/* The chief hears from all ps what they count. */
+/* The chief's report makes every ps answer with its counters. */
 void runner_worker_tell_counted(struct task *t, const struct task_status *status)
 {
     const int count = worker_role_leads(t->role) ? t->peer_count : 1;

@@ -1,9 +1,9 @@
-/* runner_worker_exchange.c - values that come and gradients that leave while a step is computed. */
+/* runner_worker_exchange.c - receives values and sends gradients while a step is computed. */
 #include "core/base/log.h"
 #include "core/cluster/role/parts.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 
-enum { LACKS_UNTOLD = 4 }; /* tries in vain that only a debug log has */
+enum { LACKS_UNTOLD = 4 }; /* failed attempts logged at debug level only */
 
 /* ---- meanwhile ---- */
 
@@ -49,8 +49,8 @@ void runner_worker_note_values(struct runner_worker *w, int ps, const struct mes
     *a = (struct arrival){.missing = missing, .is_next = true, .used = a->used};
 }
 
-/* Before it has all of a step a worker brings nothing for the next one, of which values would come.
- */
+/* Values can only be of the next step: before a worker has all of them it pushes nothing for a
+ * later one. */
 void runner_worker_note_ahead(struct runner_worker *w, int ps, const struct message *m)
 {
     struct arrival *a = &w->incoming.values[ps];
@@ -71,7 +71,8 @@ static bool is_there(const struct runner_worker *w, int ps, struct range range)
     return !(w->incoming.values[ps].missing & parts_touched(&block, range));
 }
 
-/* Now and then a ps says something else amid, which is nobody's trouble: only what goes on is. */
+/* Now and then a ps sends another message in between, which is normal: only repetition is logged.
+ */
 void runner_worker_lack_values(struct runner_worker *w, const char *what)
 {
     const int tries = w->lack.tries + 1;
@@ -82,7 +83,7 @@ void runner_worker_lack_values(struct runner_worker *w, const char *what)
              tries > 1 ? ", as before" : "");
 }
 
-/* A signal is heard between steps: what waits gives up for it. */
+/* Signals are handled between steps: waiting ends when one has come. */
 err runner_worker_await_link(struct runner_worker *w, int ps)
 {
     struct link *const link = w->task.peers[ps].link;
@@ -97,7 +98,7 @@ err runner_worker_await_link(struct runner_worker *w, int ps)
     return e && link ? fail_prefix(e, "ps/%d", ps) : e;
 }
 
-/* The step is given up where nothing comes, once: the role asks for all of the values again. */
+/* If nothing comes, the step is given up, once: the role requests all values again. */
 static void await_range(struct runner_worker *w, int ps, struct range range)
 {
     struct trace *const trace = w->session.trace;
@@ -138,9 +139,9 @@ static void send_parts(struct runner_worker *w, int ps, struct range gradients)
     uint64_t left = worker_role_left(w->task.role, ps) & parts_before(&moved, gradients.end);
     if (!peer->link || !left || !(peer->overlap & OVERLAP_GRADIENTS)) return;
     const err e = runner_worker_await_all(w);
-    runner_worker_reclaim_loop(w); /* waiting lends it again */
+    runner_worker_reclaim_loop(w); /* waiting lends the loop again */
     if (e) return;
-    while (left) { /* one by one they can be overtaken */
+    while (left) { /* one by one, so that they can be overtaken */
         const uint64_t leaves = peer->overlap & OVERLAP_IN_PARTS ? parts_last(left) : left;
         worker_role_part(w->task.role, ps, leaves, &w->task.outbox);
         left &= ~leaves;

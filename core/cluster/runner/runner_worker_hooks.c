@@ -1,4 +1,4 @@
-/* runner_worker_hooks.c - what hooks see of a worker, and what they may ask of it. */
+/* runner_worker_hooks.c - a worker's hooks: what they can see, and what they can request. */
 #include <stdlib.h>
 
 #include "core/base/clock.h"
@@ -40,7 +40,7 @@ static void look_at_step(struct runner_worker *w)
 
 err runner_worker_tell(struct runner_worker *w, uint64_t step, const struct occasion *o)
 {
-    if (!w->hooks.view.hooks) return OK; /* they could not be opened */
+    if (!w->hooks.view.hooks) return OK; /* hooks could not be opened */
     look(w, step);
     if (o->kind == OCCASION_ADOPTED && o->adopted.is_first) w->hooks.view.first_step = step;
     if (o->kind == OCCASION_COMPUTED) w->hooks.view.own_steps++;
@@ -52,8 +52,7 @@ err runner_worker_tell(struct runner_worker *w, uint64_t step, const struct occa
     return e;
 }
 
-/* Endless data: all rows that came, once no more will come; before that those that pushes brought.
- */
+/* Endless data: all rows that came, once no more will come; before that the rows of pushes. */
 static void note_rows_that_came(struct batch_source *data, struct rows_seen *seen)
 {
     int64_t came, used;
@@ -85,7 +84,7 @@ static void note_torn(struct rows_seen *seen, const struct torn_rows *torn)
     seen->total = less(seen->total, torn->lost) + torn->twice;
 }
 
-/* What a snapshot shows to be torn changes what was told of the end before it. */
+/* Torn pushes that a snapshot shows change the counts reported before. */
 void runner_worker_note_torn(struct runner_worker *w, const struct torn_rows *torn)
 {
     struct told_rows *told = &w->hooks.rows;
@@ -165,7 +164,8 @@ static bool ask_trace(void *asker, uint64_t first_step, int steps)
     return runner_worker_trace_begin(asker, first_step, steps);
 }
 
-/* All ps have saved, and wait for the verdict. What servers are to have is that checkpoint, too. */
+/* All ps have saved, and wait for the verdict. The restored checkpoint is also published to
+ * servers. */
 static err ask_restore(void *asker, const char *prefix)
 {
     struct runner_worker *w = asker;
@@ -187,7 +187,7 @@ static const struct run_asks asks = {.save = ask_save,
 
 /* ---- life ---- */
 
-/* The folder may not be there yet. */
+/* The folder may not exist yet. */
 static const char *absolute(struct runner_worker *w, const char *path)
 {
     char *whole = path ? path_from_here(path) : NULL;

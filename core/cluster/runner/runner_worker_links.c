@@ -1,12 +1,12 @@
 /* runner_worker_links.c - a worker's links.
  *
- * A connection begins over tcp. If the WELCOME says that the ps runs on this very host (same boot
- * id) and listens over a transport of the host, such as shared memory, a second connection is made
- * there; the ps forgets the first when it is greeted on the second. Where that fails, or memory
- * cannot be taken later for lack of descriptors or of room to map it, that transport is given up
- * for that life of the ps, and the connection made anew over tcp: what the ps said on the first one
- * meanwhile was not listened to, and it says it again to who comes anew. What is lost is tried
- * again until a named limit.
+ * A connection begins over tcp. If WELCOME says that the ps runs on this host (same boot id) and
+ * listens over a local transport, such as shared memory, a second connection is made there; the ps
+ * drops the first when it is greeted on the second. If that fails, or later memory cannot be mapped
+ * for lack of descriptors or address space, that transport is given up for this incarnation of the
+ * ps, and the connection is made again over tcp: messages on the first one meanwhile were ignored,
+ * and the ps sends them again on a new connection. Lost connections are retried until a named
+ * limit.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "core/cluster/runner/trace/trace_worker.h"
 
 enum {
-    STEADY_MS = 1000, /* a link that lasts for less is not made anew at once again and again */
+    STEADY_MS = 1000, /* a link that lasted for less is not reconnected at once repeatedly */
 };
 
 static const struct link_events events;
@@ -30,7 +30,7 @@ static void note_trouble(struct runner_worker *w, int ps, const char *why)
     snprintf(w->task.peers[ps].trouble, sizeof w->task.peers[ps].trouble, "%s", why);
 }
 
-/* Of one that has not greeted. */
+/* Notes why a link ended before its greeting. */
 static void note_end(struct runner_worker *w, int ps, err why)
 {
     char text[ACTION_TEXT_MAX];
@@ -69,8 +69,7 @@ static void on_opened(void *context, struct link *link)
     if (greeting_send(&me, link, MESSAGE_HELLO, NULL)) log_line(LOG_WARNING, "%s", error_text());
 }
 
-/* Of the link that is taken, and of no other: windows go with their link, of which the worker hears
- * when it is this one. */
+/* Only for the link that is kept: windows belong to their link. */
 static void expect_windows(const struct attempt *attempt)
 {
     const struct runner_worker *w = attempt->worker;
@@ -119,8 +118,8 @@ static void drop(struct attempt *attempt)
     attempt->link = NULL;
 }
 
-/* No ps would send this before it has greeted, or it comes from another one: the connection is made
- * again, until the limit of the wait for this ps. */
+/* The peer violates the greeting, or is another ps: reconnects, until the limit of the wait for
+ * this ps. */
 static void break_off(struct attempt *attempt, const char *why)
 {
     struct runner_worker *w = attempt->worker;
@@ -131,7 +130,7 @@ static void break_off(struct attempt *attempt, const char *why)
     plan_retry(w, attempt->ps);
 }
 
-/* true: it continues over the second connection, once that is greeted. */
+/* true: a second connection was begun, which replaces the first once it is greeted. */
 static bool begin_second(struct runner_worker *w, const struct greeting *g)
 {
     struct attempt *second = &w->attempts.second[g->task];
@@ -143,7 +142,7 @@ static bool begin_second(struct runner_worker *w, const struct greeting *g)
     return second->link;
 }
 
-/* The user wants one of a host, and this link is of another. */
+/* The user has chosen a local transport, and this link is over another one. */
 static bool is_not_chosen(const struct attempt *attempt)
 {
     const struct transport *chosen = attempt->worker->options.task.transport;
@@ -163,7 +162,7 @@ static void welcome(struct attempt *attempt, const struct message *m)
     const bool is_another = !e && g.task != attempt->ps;
     if (is_another)
         e = fail(ERR_INPUT, "ps/%d answers at the address of ps/%d", g.task, attempt->ps);
-    if (is_another && w->options.task.cluster->find) { /* which is out of date, then */
+    if (is_another && w->options.task.cluster->find) { /* the address is out of date */
         break_off(attempt, error_text());
         return;
     }
@@ -178,9 +177,9 @@ static void welcome(struct attempt *attempt, const struct message *m)
         break_off(attempt, error_text());
         return;
     }
-    if (attempt == second) { /* the ps has hung up on the first connection */
+    if (attempt == second) { /* the ps has closed the first connection */
         drop(first);
-    } else if (w->task.has_ended) { /* a verdict needs no memory */
+    } else if (w->task.has_ended) { /* a verdict needs no shared memory */
     } else if (begin_second(w, &g)) {
         return;
     } else if (is_not_chosen(attempt)) {
@@ -200,8 +199,8 @@ static void welcome_if(struct attempt *attempt, const struct message *m)
         task_resize(&attempt->worker->task, &membership);
 }
 
-/* Another life of this worker is still there, as the ps thinks. Why is to be told while this one
- * waits, not that the ps hangs up now. */
+/* The ps still has a link of another incarnation of this worker. That is the reason to report while
+ * this one waits, not that the ps closes the link. */
 static void put_off(struct attempt *attempt, const char *why)
 {
     struct runner_worker *w = attempt->worker;
@@ -227,8 +226,8 @@ static void refused(struct attempt *attempt, const struct message *m)
     task_end_alone(t, fail(kind, "ps/%d refused this worker: %s", attempt->ps, text));
 }
 
-/* With num_steps it is so many steps after where the job began, with epochs after those of other
- * numbers of workers, which only ps/0 knows any more. */
+/* With num_steps the last step counts from where the job began, with epochs it depends on earlier
+ * numbers of workers: only ps/0 still knows that. */
 static void note_last_step(struct runner_worker *w, const struct message *m)
 {
     const bool is_told = m->type == MESSAGE_STATE && m->state.state == PS_SERVING;
@@ -238,7 +237,7 @@ static void note_last_step(struct runner_worker *w, const struct message *m)
     w->end.step = m->state.last_step;
 }
 
-/* What ps/0 knew when this process came. */
+/* What ps/0 knew when this process connected. */
 static void note_past(struct runner_worker *w, const struct message *m)
 {
     struct ledger ledger;
@@ -265,7 +264,8 @@ static void hear(struct runner_worker *w, int ps, const struct message *m)
     if (m->type == MESSAGE_VALUES) runner_worker_plan_overlap(w, ps);
 }
 
-/* Only whether a ps knows the verdict counts yet; one that was lost just before is told again. */
+/* After the end only whether a ps knows the verdict matters; one that was lost just before is sent
+ * it again. */
 static void hear_at_end(struct attempt *attempt, const struct link *link, const struct message *m)
 {
     struct runner_worker *w = attempt->worker;
@@ -287,7 +287,7 @@ static void on_message(void *context, struct link *link, const struct message *c
         hear_at_end(attempt, link, m);
         return;
     }
-    if (m->type == MESSAGE_REFUSED) /* at once, or when the chief has come with another spec */
+    if (m->type == MESSAGE_REFUSED) /* at once, or later when the chief has another spec */
         refused(attempt, m);
     else if (w->task.peers[attempt->ps].link != link)
         welcome_if(attempt, m);
@@ -327,7 +327,8 @@ static void on_shared(void *context, struct link *link, const struct link_window
     *kept = NULL;
 }
 
-/* The windows go with their link. A gradient that was not answered may have to be sent again. */
+/* Windows end with their link. A gradient without answer is kept, since it may have to be sent
+ * again. */
 static void keep_gradient(struct runner_worker *w, int of)
 {
     const int ps = runner_worker_bound(w, of);
@@ -345,7 +346,7 @@ static void keep_gradient(struct runner_worker *w, int of)
     session_unbind(&w->session, ps);
 }
 
-/* The role has forgotten the link. */
+/* Reconnects after the role has dropped the link. */
 void runner_worker_remake(struct runner_worker *w, int ps)
 {
     struct peer *peer = &w->task.peers[ps];
@@ -360,7 +361,7 @@ void runner_worker_remake(struct runner_worker *w, int ps)
     plan_retry(w, ps);
 }
 
-/* Not over this transport with this life of the ps, for a reason that would come again. */
+/* Gives this transport up for this incarnation of the ps, as the failure would recur. */
 static void give_up_offer(struct runner_worker *w, struct attempt *attempt, err why)
 {
     const struct transport *transport = transports[attempt->offer];
@@ -393,7 +394,7 @@ static void second_closed(struct runner_worker *w, struct attempt *attempt, err 
         plan_retry(w, attempt->ps);
 }
 
-/* That the ps hung up says less than what it said before. */
+/* Prefers the reason that the ps has sent before it closed the link. */
 static err explain_end(struct attempt *attempt, err why)
 {
     struct runner_worker *w = attempt->worker;
@@ -439,7 +440,7 @@ static void on_closed(void *context, struct link *link, err why)
         return;
     }
     if (attempt == &w->attempts.first[attempt->ps] && w->attempts.second[attempt->ps].link)
-        return; /* it moved there */
+        return; /* the link moved to the second connection */
     plan_retry(w, attempt->ps);
 }
 
@@ -450,15 +451,15 @@ static const struct link_events events = {
     .closed = on_closed,
 };
 
-/* A ps answers at once what it is told first. */
+/* A ps answers HELLO at once. */
 static const char silent[] = "it takes connections and says nothing (is it another program?)";
 
-/* One that was cut off comes back as it was, one that has died comes back empty. */
+/* After a network failure a ps still has its values, after a restart it is empty. */
 static const char unsaved[] =
     "; nothing is saved (train.checkpoint_dir), so that a ps that has died ends the job when it is "
     "started again, or at this limit; SIGTERM ends a task within --stop_timeout";
 
-/* Who is not there yet, and the limit. true: it was said. */
+/* Logs which ps are missing, and the limit. true: logged. */
 static bool watch_start(struct runner_worker *w, int ps, uint64_t now_ms)
 {
     const struct peer *peer = &w->task.peers[ps];
@@ -491,7 +492,7 @@ static void connect_when_due(struct runner_worker *w, int ps, uint64_t now_ms)
     if (is_idle && now_ms >= w->task.peers[ps].retry_ms) runner_worker_connect(w, ps);
 }
 
-/* A verdict that was lost with its link is told again. */
+/* Sends a verdict again that was lost with its link. */
 void runner_worker_tick_end(struct task *t, uint64_t now_ms)
 {
     struct runner_worker *w = (struct runner_worker *)t;

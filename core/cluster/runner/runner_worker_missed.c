@@ -1,19 +1,19 @@
-/* runner_worker_missed.c - an end of the job that this worker was not there to hear.
+/* runner_worker_missed.c - finds out that the job ended while this worker was away.
  *
- * It stood still, or was cut off, while the others came to the last step or were told to end, saved
- * and ended. All ps are gone then, and would be waited for as if they came back. The folder of the
- * checkpoints knows better: it is looked into now and then, in a thread, while no ps is there.
+ * It was stopped or disconnected while the others reached the last step or were told to end, saved
+ * and ended. All ps are gone then, and it would wait for them to return. So while no ps is
+ * connected a thread reads the checkpoint folder now and then, where the end is noted.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 
 enum {
-    GONE_MS = 3000, /* a ps that is started again may be back sooner */
+    GONE_MS = 3000, /* a restarted ps may be back sooner */
     AGAIN_MS = 5000,
 };
 
-/* All of them were there, and none is. */
+/* All ps were connected before, and none is now. */
 static bool all_are_gone(const struct runner_worker *w, uint64_t now_ms)
 {
     for (int ps = 0; ps < w->task.peer_count; ps++) {
@@ -23,7 +23,7 @@ static bool all_are_gone(const struct runner_worker *w, uint64_t now_ms)
     return true;
 }
 
-/* The last words and --result are of the job, whose chief this one may have been. */
+/* The last lines and --result are those of the job, whose chief this worker may have been. */
 static err tell_what_is_there(struct runner_worker *w)
 {
     const struct missed_end *m = &w->attempts.missed;
@@ -32,8 +32,8 @@ static err tell_what_is_there(struct runner_worker *w)
     return m->covered.rows ? runner_worker_tell_covered(w, m->step, &m->covered, true) : OK;
 }
 
-/* A failure: looked at again, also where only what the checkpoint counts, which --result tells,
- * cannot be read now. */
+/* On failure the folder is read again later, also if only the checkpoint's counts, for --result,
+ * cannot be read. */
 static err read_counted(struct runner_worker *w)
 {
     struct missed_end *m = &w->attempts.missed;
@@ -45,8 +45,9 @@ static err read_counted(struct runner_worker *w)
     return OK;
 }
 
-/* A checkpoint of the last step says that the job is over; not where this task has saved it and its
- * token is still in the folder, which a chief that ends well removes, and a later one replaces. */
+/* A checkpoint of the last step means that the job is over, unless this task saved it and its token
+ * is still in the folder: a chief that ends in order removes that, and a later chief replaces it.
+ */
 static err look_for_last_step(struct runner_worker *w)
 {
     struct missed_end *m = &w->attempts.missed;
@@ -57,7 +58,8 @@ static err look_for_last_step(struct runner_worker *w)
     return is_ours ? OK : read_counted(w);
 }
 
-/* Whoever leads a job that this worker has taken part in has removed what an earlier one left. */
+/* The note of an earlier job's end was removed by the chief of the job in which this worker took
+ * part. */
 static err look(void *context)
 {
     struct runner_worker *w = context;
@@ -66,7 +68,7 @@ static err look(void *context)
     m->is_over = m->is_counted = false;
     TRY(m->takes_part ? ended_find(folder, w->folder.token, &m->ended) : OK);
     const err e = checkpoint_find(folder, m->prefix);
-    m->is_over = m->ended.token && e == ERR_INPUT; /* which has ended without one */
+    m->is_over = m->ended.token && e == ERR_INPUT; /* which has ended without a checkpoint */
     if (e || m->is_over) return m->is_over ? OK : e;
     return m->ended.token ? read_counted(w) : look_for_last_step(w);
 }

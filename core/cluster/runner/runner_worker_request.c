@@ -1,5 +1,5 @@
-/* runner_worker_request.c - what visitors ask of a worker: ps/0 passes it on, and the reply back.
- */
+/* runner_worker_request.c - requests of visitors to a worker, which ps/0 forwards, as well as the
+ * replies. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "core/cluster/runner/runner_worker_inside.h"
 #include "core/cluster/runner/trace/trace_worker.h"
 
-/* Training continues over the same link: a reply for which it has no room is not sent. */
+/* Training uses the same link: a reply for which its queue has no room is dropped. */
 static void send_reply(struct task *t, uint64_t request_id, const char *text, size_t bytes)
 {
     struct link *link = t->peers[0].is_up ? t->peers[0].link : NULL;

@@ -1,5 +1,4 @@
-/* runner_worker_resize.c - what the chief must know of another membership before it resizes the job
- * to it. */
+/* runner_worker_resize.c - the chief's checks before it resizes the job to another membership. */
 #include "core/cluster/runner/runner_worker_inside.h"
 #include "core/train/session/rows.h"
 
@@ -16,7 +15,7 @@ static err check_workers(const struct runner_worker *w, int workers)
     return OK;
 }
 
-/* Variables may be pinned to a ps that there would not be. */
+/* Variables may be pinned to a ps that would not exist. */
 static err check_ps(const struct runner_worker *w, int ps)
 {
     const struct layout *now = w->session.layout;

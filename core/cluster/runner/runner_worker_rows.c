@@ -1,6 +1,5 @@
-/* runner_worker_rows.c - rows of tables as a worker asks for them, gets them and pushes their
- * gradients.
- */
+/* runner_worker_rows.c - a worker requests rows of tables, receives them and pushes their
+ * gradients. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,7 @@
 
 /* ---- requests ---- */
 
-/* Of a ps of the layout; NULL: it is gone. */
+/* The link to a ps of the layout; NULL: lost. */
 static struct link *link_of(const struct runner_worker *w, int ps)
 {
     return w->task.peers[runner_worker_source(w, ps)].link;
@@ -41,7 +40,7 @@ static err await_answer(struct runner_worker *w, int ps)
     return fail(ERR_PEER, "ps/%d has no rows for this worker", runner_worker_source(w, ps));
 }
 
-/* Of all ps that are asked. The role asks for all values again where some rows do not come. */
+/* Requests rows from all ps concerned. If some do not come, the role requests all values again. */
 static err ask_all(struct runner_worker *w, const size_t bytes[], bool trains)
 {
     for (int ps = 0; ps < w->session.layout->ps_count; ps++)
@@ -66,8 +65,8 @@ static err ask(void *context, const size_t bytes[], bool trains)
     return over(w, ask_all(w, bytes, trains));
 }
 
-/* A request ends amid where one ps says something else first: others may read theirs later, also
- * behind values that were on their way before. Whether the answer is one does not count. */
+/* A request is aborted if one ps sends another message first: other ps may answer later, also after
+ * values sent before. Whether the answer is valid does not matter. */
 static err settle(void *context)
 {
     struct runner_worker *w = context;
@@ -94,7 +93,7 @@ const struct row_source *runner_worker_open_rows(struct runner_worker *w)
 
 /* ---- getting ---- */
 
-/* As many as the front has named last */
+/* Whether there are as many rows as the front has named last */
 static bool are_those(const struct runner_worker *w, int ps, const struct message *m)
 {
     if (!rows_window_bytes(&w->session.rows, ps)) return false;
@@ -122,7 +121,8 @@ void runner_worker_rows_values(struct runner_worker *w, int from)
 
 /* ---- pushing ---- */
 
-/* Gradients, and rows to come, that lie elsewhere than in the window of the ps that brings rows */
+/* Patches for gradients, and for rows to come, that are not in the window of the ps that sends rows
+ */
 static err patch(struct link *link, const struct rows_link *rows)
 {
     link_unpatch(link);
@@ -133,8 +133,8 @@ static err patch(struct link *link, const struct rows_link *rows)
     return OK;
 }
 
-/* A replica that is not read sends no rows back, so it is sent all ids, in its own window. false:
- * what is pushed is nowhere any more. */
+/* The other ps that holds the same gets all ids, in its own window, since it sends no rows back.
+ * false: what is to be pushed is lost. */
 static bool copy_front(struct runner_worker *w, int to, int ps)
 {
     char *const window = w->incoming.windows[to].rows;
@@ -180,7 +180,7 @@ void runner_worker_rows_drop(struct runner_worker *w, int ps)
     w->incoming.rows[ps].kept = NULL;
 }
 
-/* A push that was not answered may have to be sent again. */
+/* Keeps a push without answer, since it may have to be sent again. */
 void runner_worker_rows_keep(struct runner_worker *w, int ps)
 {
     struct rows_link *link =

@@ -1,5 +1,5 @@
-/* runner_worker_save.c - the chief's side of a checkpoint: the folder, shards that come from afar,
- * and publishing. */
+/* runner_worker_save.c - the chief's side of a checkpoint: the folder, shards received from other
+ * hosts, and publishing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +18,13 @@
 enum {
     STORAGE_PAUSE_MS = 1000,
     STORAGE_LOOK_MS = 100,
-    /* between checkpoints that cannot be published: at least; and each time twice as long, so many
-     * times, as they push others out of the folder */
+    /* the least time between checkpoints that cannot be published, and how often it is doubled:
+     * they displace others in the folder */
     UNPUBLISHED_MS = 60000,
     UNPUBLISHED_TWICE_MAX = 6,
 };
 
-/* A pause before the next attempt, unless it is to be given up. */
+/* Pauses before the next attempt; shorter once *gives_up. */
 void runner_worker_pause(const _Atomic bool *gives_up)
 {
     for (int ms = 0; ms < STORAGE_PAUSE_MS && !*gives_up; ms += STORAGE_LOOK_MS)
@@ -53,7 +53,7 @@ static uint64_t resizes_of(const struct runner_worker *w)
     return w->options.task.cluster->resizes;
 }
 
-/* In either thread */
+/* In the loop's thread or the job's */
 static err open_once(struct runner_worker *w, struct checkpoints **ret)
 {
     const struct train_spec *train = &w->options.spec->train;
@@ -84,7 +84,7 @@ static err open_in_time(void *context)
     struct folder_jobs *j = &w->folder.jobs;
     const uint64_t limit_ms = w->options.task.limits.restart_ms;
     err e = open_once(w, &j->opened);
-    for (uint64_t tries = 1; !j->gives_up; tries++) { /* ends: it has a limit in time */
+    for (uint64_t tries = 1; !j->gives_up; tries++) { /* ends: limited in time */
         if (!runner_worker_asks_again(&e, j->opening_since_ms, limit_ms, "--restart_timeout",
                                       tries))
             break;
@@ -123,9 +123,9 @@ static err prove(const struct runner_worker *w)
     return published_to_prove(w);
 }
 
-/* What a server says that does not let this task in is told where it leads: a job in progress was
- * let in before, and what proves who asks may have ended and come anew. Asked again as one of a job
- * that was let in, a denial is a failure that may pass; what a person can change stays one. */
+/* Puts off a server's denial until this task leads: it is an error if the job only begins, but a
+ * job in progress had access before, and expired credentials may be renewed. After url_folder_note
+ * such a denial is ERR_IO, which may pass; what only a person can fix is still an error. */
 static err put_off(struct runner_worker *w, err e)
 {
     char why[ERROR_TEXT_MAX];
@@ -159,7 +159,7 @@ err runner_worker_prove_checkpoints(struct runner_worker *w)
 
 void runner_worker_end_files(struct runner_worker *w)
 {
-    task_job_close(&w->folder.jobs.publishing); /* they are about the same list */
+    task_job_close(&w->folder.jobs.publishing); /* both use the list of checkpoints */
     task_job_close(&w->folder.jobs.removing);
     runner_worker_settings_end(w);
     w->folder.jobs.is_void = false;
@@ -194,8 +194,8 @@ bool runner_worker_looks_again(struct runner_worker *w, err *e)
     return *e == OK;
 }
 
-/* In a thread: a slow disk or server must not keep the chief from saying that it is there. Where it
- * fails it is tried again: before the job began it could be written. */
+/* In a thread, so that a slow disk or server does not delay the chief's messages. Failures are
+ * retried: the folder was writable before the job began. */
 err runner_worker_open_checkpoints(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->folder.jobs;
@@ -204,14 +204,14 @@ err runner_worker_open_checkpoints(struct runner_worker *w)
     if (w->folder.refusal[0] && !worker_role_is_in_progress(w->task.role))
         return fail(ERR_INPUT, "%s", w->folder.refusal);
     w->folder.refusal[0] = '\0';
-    url_folder_note(directory); /* whoever led first has proved it */
+    url_folder_note(directory); /* the first chief has proved access */
     const err e = checkpoints_place(directory, w->folder.directory);
-    if (e == ERR_IO) /* a disk that fails; the folder is made where it is opened */
+    if (e == ERR_IO) /* a disk failure; the folder is created when it is opened */
         snprintf(w->folder.directory, sizeof w->folder.directory, "%s",
                  w->hooks.view.checkpoint_dir);
     else if (e)
         return fail_prefix(e, "train.checkpoint_dir");
-    w->saving.has_litter = true; /* ps may be writing for the life before, or the chief before */
+    w->saving.has_litter = true; /* ps may still be writing for an earlier incarnation or chief */
     j->gives_up = false;
     j->opening_since_ms = clock_ms();
     j->opening = (struct task_job){
@@ -224,16 +224,16 @@ err runner_worker_open_checkpoints(struct runner_worker *w)
     return task_job_start(&j->opening);
 }
 
-/* A ps makes the folder too, before the chief or after it heard of a failure. It is done with that
- * when it has written its shard of a later checkpoint. */
+/* A ps creates the folder too, before the chief or after it heard of a failure. It has finished
+ * with that when it has written its shard of a later checkpoint. */
 static void remove_litter(struct runner_worker *w)
 {
     if (checkpoints_token_is_seen(w->folder.directory, w->folder.token))
         checkpoints_sweep(w->folder.checkpoints, clock_unix_s());
 }
 
-/* A chief that starts again with its first flags learns so that there may be tasks of a later
- * membership. */
+/* So that a chief restarted with its first flags learns that tasks of a later membership may exist.
+ */
 static void note_resize(struct runner_worker *w)
 {
     const uint64_t resizes = w->task.resizes_to.resizes;
@@ -242,7 +242,7 @@ static void note_resize(struct runner_worker *w)
         log_line(LOG_WARNING, "%s", error_text());
 }
 
-/* For whoever is not there to hear it. Where this worker alone ends the job goes on. */
+/* Notes the end of the job for tasks that are away. Not if only this worker ends. */
 static void write_end(const struct runner_worker *w)
 {
     const struct task *t = &w->task;
@@ -253,9 +253,9 @@ static void write_end(const struct runner_worker *w)
     if (ended_write(w->folder.directory, &ended)) log_line(LOG_WARNING, "%s", error_text());
 }
 
-/* A server that did not answer the last time is not waited for. A ps that looks for the token when
- * the chief is gone would take it for a folder that is not shared, which no other life mends: it
- * stays, as one of a chief that was killed. */
+/* Does not wait for a server that failed the last time. Then the token stays, as of a chief that
+ * was killed: a ps that misses the token while the chief is gone would conclude that the folder is
+ * not shared, for which a restart does not help. */
 static void leave_folder(struct runner_worker *w)
 {
     if (!w->folder.checkpoints || (path_is_url(w->folder.directory) && w->saving.is_away)) return;
@@ -284,7 +284,7 @@ void runner_worker_close_checkpoints(struct runner_worker *w)
     w->folder.checkpoints = j->opened = NULL;
     w->saving.has_litter = w->saving.is_looked_for = j->is_void = false;
     j->looks = 0;
-    publication_forget(&j->publication); /* another chief may publish meanwhile */
+    publication_forget(&j->publication); /* another chief may publish from now on */
     w->folder.directory[0] = '\0';
 }
 
@@ -294,7 +294,7 @@ static void told_saved(struct runner_worker *w, const char *prefix, const char *
     runner_worker_told(w, runner_worker_tell(w, w->saving.step, &saved));
 }
 
-/* One that was given up may still be on its way to a server that does not answer. */
+/* An abandoned one may still be in progress at a server that does not answer. */
 static err begin_files(struct runner_worker *w, const struct action_begin *a)
 {
     struct saving_files *s = &w->saving;
@@ -333,7 +333,7 @@ static err write_piece(const struct runner_worker *w, int ps, const struct messa
     return bundle_file_piece(path, (int64_t)m->shard.offset, m->body, m->body_bytes);
 }
 
-/* A file has no holes, of a size that anybody may name. */
+/* Pieces must be consecutive: a peer must not make a sparse file of any size. */
 static err take_piece(const struct runner_worker *w, int ps, const struct message *m)
 {
     char text[MESSAGE_BREACH_MAX];
@@ -359,7 +359,8 @@ void runner_worker_take_shard(struct runner_worker *w, int ps, const struct mess
 
 /* ---- publishing ---- */
 
-/* From a chief that did not know yet of this one; or this one does not know yet of the next. */
+/* Takes the folder back from a chief that did not know of this one yet; or this one does not know
+ * of the next. */
 static err take_folder_again(struct runner_worker *w)
 {
     char why[ERROR_TEXT_MAX];
@@ -369,13 +370,13 @@ static err take_folder_again(struct runner_worker *w)
     return fail(ERR_PEER, "%s", why);
 }
 
-/* A replay does not: who serves is to have what the run itself learns. */
+/* A replay does not publish: servers get the values of the run itself. */
 static bool publishes(const struct runner_worker *w)
 {
     return w->options.spec->train.checkpoint.publish.every_secs > 0 && !w->options.task.replay;
 }
 
-/* Where it cannot be said now what follows, all is saved once more when it is time. */
+/* On failure the next publication is a whole checkpoint. */
 void runner_worker_begun_publication(struct runner_worker *w, err e)
 {
     struct folder_jobs *j = &w->folder.jobs;
@@ -392,8 +393,8 @@ static err count_shards(const char *prefix, int *ret)
     return OK;
 }
 
-/* A chief that stood still may take the folder between a checkpoint and what is published of it.
- * Where that is the last one there is no later time to say so. */
+/* A chief that was stopped may take the folder between a checkpoint and its publication. After the
+ * last checkpoint there is no later chance to report that. */
 static err begin_publication(struct runner_worker *w, const char *prefix,
                              const struct publishing *is)
 {
@@ -527,7 +528,7 @@ void runner_worker_publish_files(struct runner_worker *w, const struct action_pu
     j->is_change = a->is_change;
     j->publishes = publishes(w);
     w->saving.has_litter = w->saving.takes =
-        false; /* what is left from now on is for the next one */
+        false; /* leftovers from now on are for the next sweep */
     j->publishing = (struct task_job){
         .run = publish,
         .done = on_published,
@@ -554,7 +555,7 @@ static void on_removed(void *context, err result)
     (void)context, (void)result;
 }
 
-/* What cannot be begun now is for the next sweep. */
+/* If the job cannot be started, the next sweep removes them. */
 static void remove_beside(struct runner_worker *w)
 {
     struct folder_jobs *j = &w->folder.jobs;
@@ -569,7 +570,7 @@ static void remove_beside(struct runner_worker *w)
     if (task_job_start(&j->removing)) log_line(LOG_WARNING, "%s", error_text());
 }
 
-/* One that is being published is not waited for: it comes to its end, whatever that is. */
+/* Does not wait for one that is being published: that continues to its end. */
 void runner_worker_abandon_files(struct runner_worker *w, const struct action_abandon *a)
 {
     struct saving_files *s = &w->saving;

@@ -1,10 +1,11 @@
-/* runner_worker_setting.c - what visitors change of a running job (`dtrain set`): the chief checks
- * it, keeps it beside the checkpoints, and follows it (core/train/spec/settings.h).
+/* runner_worker_setting.c - settings that visitors change in a running job (`dtrain set`): the
+ * chief checks them, stores them beside the checkpoints, and applies them
+ * (core/train/spec/settings.h).
  *
- * One change is made at a time. A job of its own thread keeps it: one that does nothing else, or
- * the one that publishes the checkpoint from which it holds. Meanwhile `next` is the job's, and
- * `kept`, what the folder has, does not change. What the visitor is told is what came of the job:
- * where it is joined instead of waited for, what the folder has once it is looked into.
+ * One change is made at a time. A thread stores it: one of its own, or the one that publishes the
+ * checkpoint from which the change applies. Meanwhile `next` belongs to the thread, and `kept`,
+ * what the folder has, does not change. The visitor is told the result; if the thread was joined
+ * before its result was handled, what the folder has when it is read next.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +25,7 @@ static struct set_so_far *set_of(struct runner_worker *w)
 
 /* ---- telling ---- */
 
-/* Of a change that is kept. */
+/* Answers after a change was stored. */
 static void tell(struct runner_worker *w)
 {
     const struct setting_change *c = &set_of(w)->change;
@@ -47,7 +48,7 @@ static void end_request(struct runner_worker *w, int code, const char *why)
                             json_pack("{sI}", "step", (json_int_t)set_of(w)->change.step));
 }
 
-/* What holds where a generation begins. */
+/* Logs the settings at the begin of a generation. */
 static void tell_all(const struct runner_worker *w)
 {
     const struct settings *kept = &w->folder.set.kept;
@@ -83,8 +84,8 @@ static err keep_ours(const struct runner_worker *w, const struct settings *s)
     return settings_keep(w->folder.directory, s);
 }
 
-/* In a thread: the storage may not answer for long. What fails may be there all the same, and
- * nobody is told that it holds: what was there before is written again. */
+/* In a thread, as storage may be slow. A failed write may still have taken effect, although the
+ * visitor is told that it failed: so the previous settings are written again. */
 static err keep_next(struct runner_worker *w)
 {
     struct set_so_far *set = set_of(w);
@@ -100,7 +101,7 @@ static err keep_next(struct runner_worker *w)
     return fail(e, "%s", why);
 }
 
-/* The checkpoint is published, whatever comes of this. */
+/* The checkpoint is published even if this fails. */
 err runner_worker_keep_setting(struct runner_worker *w)
 {
     struct set_so_far *set = set_of(w);
@@ -130,7 +131,7 @@ static void adopt(struct runner_worker *w)
     tell(w);
 }
 
-/* why: of a job that has failed. */
+/* why: the error. */
 static void end_failed(struct runner_worker *w, int code, const char *why)
 {
     char text[ERROR_TEXT_MAX];
@@ -171,8 +172,8 @@ static err begin_keeping(struct runner_worker *w)
 
 /* ---- of the checkpoint that is made for it ---- */
 
-/* The step at which the run ends where nothing is set; 0: not known. With num_steps a later chief
- * knows it from ps/0 alone, which may have it as it was set. */
+/* The last step by the spec, without settings; 0: not known. With num_steps a later chief has it
+ * only from ps/0, whose value may already include a setting. */
 static uint64_t end_of_spec(const struct runner_worker *w)
 {
     const struct settings *kept = &w->folder.set.kept;
@@ -189,7 +190,7 @@ static err check_at(struct runner_worker *w, const struct setting_change *c, uin
     return setting_check(c, w->options.spec, step, end_of_spec(w));
 }
 
-/* The job may be further than when it was asked. */
+/* Checks again, as the job may have progressed since the request. */
 err runner_worker_setting_at(struct runner_worker *w, uint64_t step)
 {
     char why[ERROR_TEXT_MAX];
@@ -208,8 +209,8 @@ void runner_worker_give_setting_up(struct runner_worker *w)
     set_of(w)->is_given_up = true;
 }
 
-/* The change was kept although its checkpoint was given up: the generation ends, and all resume
- * from where it holds, as with another chief. */
+/* The change was stored although its checkpoint was given up: the generation ends, and all resume
+ * from where it applies, as after a change of chief. */
 static void outlive(struct runner_worker *w)
 {
     const bool is_outlived =
@@ -220,7 +221,7 @@ static void outlive(struct runner_worker *w)
         end_request(w, EXIT_LOST_PEER, CHANGE_TOO_LATE);
 }
 
-/* The checkpoint is there, and what was set is not: nothing begins anew from it. */
+/* The checkpoint was made, but the change was not stored: the generation continues. */
 static void end_unkept(struct runner_worker *w, bool is_void)
 {
     const struct set_so_far *set = set_of(w);
@@ -231,7 +232,7 @@ static void end_unkept(struct runner_worker *w, bool is_void)
         end_failed(w, EXIT_FAILED, "the checkpoint was given up before");
 }
 
-/* Where the role waits for the checkpoint, it says when all is well. */
+/* If the role waits for the checkpoint, it reports success. */
 void runner_worker_setting_kept(struct runner_worker *w, err result, bool is_void)
 {
     char why[ERROR_TEXT_MAX];
@@ -247,10 +248,10 @@ void runner_worker_setting_kept(struct runner_worker *w, err result, bool is_voi
     }
     snprintf(why, sizeof why, "%s", error_text());
     end_failed(w, exit_code_of(result), why);
-    (void)fail(result, "%s", why); /* as who waits for the checkpoint hears it */
+    (void)fail(result, "%s", why); /* the error text for the code that waits for the checkpoint */
 }
 
-/* That a checkpoint is given up says nothing of the job that publishes it. */
+/* A checkpoint that was given up may still be published by the running thread. */
 void runner_worker_changed(struct runner_worker *w, const struct action_changed *a)
 {
     if (!set_of(w)->is_held) end_request(w, a->code, a->text);
@@ -268,7 +269,7 @@ static err read_ask(const struct message *m, json_t **ret, const char **key, con
                                                   : OK;
 }
 
-/* Of a job that keeps no checkpoints there is nothing set, and nothing to be known first. */
+/* A job without checkpoints has no settings, and need not read any first. */
 static err check_folder(const struct runner_worker *w)
 {
     if (!w->options.spec->train.checkpoint.dir) return OK;
@@ -354,7 +355,7 @@ void runner_worker_settings_open(struct runner_worker *w)
     worker_role_outlive(w->task.role, runner_worker_settings_generation(w), &w->task.outbox);
 }
 
-/* The spec is as it was read: another life of the task reads it, and may not lead. */
+/* Restores the spec as read: the task may run it again, and may not be the chief then. */
 void runner_worker_settings_close(struct runner_worker *w)
 {
     struct set_so_far *set = set_of(w);
@@ -372,7 +373,7 @@ void runner_worker_settings_end(struct runner_worker *w)
     task_job_close(&set_of(w)->keeping);
 }
 
-/* Of a job that was joined: what the folder has is what came of it. */
+/* After a joined job: the folder shows its result. */
 static void settle(struct runner_worker *w)
 {
     struct set_so_far *set = set_of(w);
@@ -392,7 +393,8 @@ static void tell_forgotten(int forgotten, uint64_t step)
              forgotten, forgotten == 1 ? "" : "s", step, forgotten == 1 ? "is" : "are");
 }
 
-/* Another chief that has just taken the folder has it asked for once more. */
+/* If another chief has just taken the folder: ERR_IO in place of ERR_PEER, so that it is retried.
+ */
 static err keep_chosen(struct runner_worker *w, const struct settings *s)
 {
     const err e = keep_ours(w, s);

@@ -1,18 +1,16 @@
-/* runner_worker_speculate.c - the forward pass of the next step, while the values that it is of
- * still come.
+/* runner_worker_speculate.c - runs the forward pass of the next step while its values still arrive.
  *
- * Parts that came ahead of VALUES may be taken back until these are there. What was computed from
- * such a part is thrown away as soon as it comes again, or is void: then the pass starts over. So
- * what a step continues from when COMPUTE comes is of its own values alone, and nobody has seen or
- * counted any of it before.
+ * Parts that came ahead may be undone until VALUES come. When a part comes again, or is void,
+ * results computed from it are discarded and the pass starts over. So when COMPUTE comes, the step
+ * continues only from results of its own values, and none were visible or counted before.
  *
- * The loop is lent while nodes are run, and served as ever as soon as the next one lacks a value.
+ * The loop is lent while nodes run, and polled as usual when the next node lacks a value.
  */
 #include "core/base/log.h"
 #include "core/cluster/role/parts.h"
 #include "core/cluster/runner/runner_worker_inside.h"
 
-enum { SPECULATED_LOOKS = 256 }; /* in a row; the next byte that comes is a reason for more */
+enum { SPECULATED_LOOKS = 256 }; /* attempts in a row without new data */
 
 static bool may_speculate(const struct runner_worker *w)
 {
@@ -38,7 +36,7 @@ bool runner_worker_has_come(void *context, int ps, struct range values)
     return true;
 }
 
-/* Its spans are the next step's. */
+/* Its spans belong to the next step. */
 static bool run_on(struct runner_worker *w)
 {
     struct trace *const trace = w->session.trace;

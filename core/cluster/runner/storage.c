@@ -7,7 +7,7 @@
 
 enum {
     PAUSE_MS = 1000,
-    DISK_AWAY_MAX_MS = 60000, /* a disk that fails for longer has damaged what is on it */
+    DISK_AWAY_MAX_MS = 60000, /* if a disk fails for longer, its data are damaged */
 };
 
 uint64_t storage_wait_ms(const char *path, const struct wait_limits *limits)

@@ -1,4 +1,4 @@
-/* storage.h - how long a disk or a server is waited for that does not answer: it may be back. */
+/* storage.h - how long to retry when a disk or a server fails. */
 #ifndef CORE_CLUSTER_RUNNER_STORAGE_H
 #define CORE_CLUSTER_RUNNER_STORAGE_H
 
@@ -8,11 +8,11 @@
 #include "core/base/error.h"
 #include "core/cluster/role/limits.h"
 
-/* How long what lies there is asked for again, where that fails. */
+/* How long to retry reading `path`. */
 uint64_t storage_wait_ms(const char *path, const struct wait_limits *);
 
-/* After a look that ended with e: true, behind a pause and sometimes a warning with error_text(),
- * where it is to be tried again: after ERR_IO, within storage_wait_ms() since since_ms. */
+/* Called after an attempt that ended with e. true: to be retried (ERR_IO, within storage_wait_ms()
+ * since since_ms), after a pause, and sometimes a warning with error_text(). */
 bool storage_is_asked_again(err e, const char *path, const struct wait_limits *, uint64_t since_ms);
 
 #endif

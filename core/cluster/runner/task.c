@@ -20,14 +20,14 @@
 #include "core/cluster/role/parts.h"
 #include "core/cluster/role/verdict.h"
 
-/* ---- signals: the first asks, the second ends ---- */
+/* ---- signals: the first asks to end, the second ends at once ---- */
 
 static atomic_int caught_signal;
 static atomic_bool caught_report, caught_save; /* SIGUSR1, SIGUSR2 */
-static bool has_told_signal;                   /* to the roles, by their loop */
+static bool has_told_signal;                   /* the roles were told, by the loop */
 static atomic_int signal_fd = -1;              /* stays open: a signal may be on its way to it */
 
-/* A terminal that goes away asks for the same as SIGTERM; 128 + SIGHUP means something else. */
+/* SIGHUP (terminal closed) counts as SIGTERM, since 128 + SIGHUP is another exit code. */
 static int code_of_signal(int signo)
 {
     return 128 + (signo == SIGHUP ? SIGTERM : signo);
@@ -43,7 +43,7 @@ static void *end_in_time(void *code)
     _exit((int)(intptr_t)code);
 }
 
-/* What is done last may be about a server that does not answer. */
+/* Limits the last acts, since a server may not answer. */
 static void limit_last_acts(int code)
 {
     pthread_t thread;
@@ -51,7 +51,7 @@ static void limit_last_acts(int code)
         pthread_detach(thread);
 }
 
-/* The latest first, and each once: another signal does not wait for the one that is under way. */
+/* The latest act first, and each once: a further signal does not wait for a running one. */
 static void end_at_once(int signo)
 {
     limit_last_acts(code_of_signal(signo));
@@ -80,12 +80,12 @@ static void on_signal(int signo)
         end_at_once(signo);
     const uint64_t one = 1;
     int kept = errno;
-    if (write(signal_fd, &one, sizeof one) < 0) { /* the loop looks at caught_signal anyway */
+    if (write(signal_fd, &one, sizeof one) < 0) { /* the loop checks caught_signal anyway */
     }
     errno = kept;
 }
 
-/* SIGHUP that is ignored from the start (nohup) stays ignored. */
+/* SIGHUP stays ignored if it was from the start (nohup). */
 static void handle_signals(void (*handler)(int))
 {
     const struct sigaction action = {.sa_handler = handler};
@@ -103,9 +103,9 @@ static void *take_signals(void *unused)
     return unused;
 }
 
-/* A thread without other work takes them all. oneDNN's matrix products keep the stack pointer in
- * the heap while they run: a handler called there would write its frame over other people's
- * memory. Threads that are started from now on hold signals back too. */
+/* A thread of its own handles all signals. oneDNN's matrix products keep the stack pointer in the
+ * heap while they run: a handler called there would overwrite memory. Threads that are started
+ * later block signals, too. */
 static void divert_signals(void)
 {
     sigset_t set = ending_signals();
@@ -149,8 +149,8 @@ void tasks_prepare(void)
 {
     handle_signals(end_at_once);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error, like a full disk */
-    signal(SIGUSR1, SIG_IGN); /* nothing can be said or saved yet */
+    signal(SIGXFSZ, SIG_IGN); /* write() then fails with EFBIG, as on a full disk */
+    signal(SIGUSR1, SIG_IGN); /* no status and no checkpoint yet */
     signal(SIGUSR2, SIG_IGN);
     divert_signals();
 }
@@ -158,7 +158,7 @@ void tasks_prepare(void)
 static void drain_signal(void *context)
 {
     uint64_t count;
-    if (read(signal_fd, &count, sizeof count) < 0) return; /* nothing there */
+    if (read(signal_fd, &count, sizeof count) < 0) return; /* no signal */
 }
 
 static void handle_request(int signo)
@@ -189,8 +189,8 @@ static err watch_signals(struct loop *loop)
 
 /* ---- actions ---- */
 
-/* Of a role, in LOG_LIMITED_MS: that a peer comes and goes is told, as often as one may that is not
- * there to make lines. */
+/* Log lines of a role per LOG_LIMITED_MS: a base, and some for each peer that comes and goes; a
+ * peer that reconnects to flood the log is limited. */
 enum { LINES_LEAST = 100, LINES_EACH = 10 };
 
 static enum number number_of(const struct task *t, const struct message *m)
@@ -215,8 +215,8 @@ void task_set_stretch(const struct task *t, struct message *m)
     m->length = (uint64_t)range_count(m->range) * bytes;
 }
 
-/* Transports have checked that it lies in the window. What is not of whole numbers is no range of a
- * block. */
+/* Transports have checked that the stretch is in the window. If it is not of whole numbers, the
+ * range is not valid. */
 void task_set_range(const struct task *t, struct message *m)
 {
     if (!message_has_stretch(m->type)) return;
@@ -235,7 +235,7 @@ static void send_message(struct task *t, const struct action_send *a)
     task_set_stretch(t, &m);
     if (t->ops->sending) t->ops->sending(t, a->peer, &m);
     err e = t->ops->send ? t->ops->send(t, a->peer, &m) : link_send(peer->link, &m);
-    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes; the role hears of it */
+    if (e) log_line(LOG_DEBUG, "%s", error_text()); /* the link closes, and the role is told */
 }
 
 static void end_task(struct task *t, const struct action_end *a)
@@ -255,7 +255,7 @@ static void resize_task(struct task *t, const struct action_resize *a)
     if (a->step)
         log_line(LOG_INFO, "resized to %s at step %llu", text, (unsigned long long)a->step);
     else
-        log_line(LOG_INFO, "resized to %s", text); /* while it was away */
+        log_line(LOG_INFO, "resized to %s", text); /* it happened while this task was away */
 }
 
 static void carry_out(struct task *t, const struct action *a)
@@ -285,7 +285,7 @@ static void carry_out(struct task *t, const struct action *a)
 
 void task_flush(struct task *t)
 {
-    do { /* ends: `flushed` asks for something at most once for each step */
+    do { /* ends: `flushed` adds actions at most once per step */
         for (int i = 0; i < t->outbox.count; i++) {
             const struct action a = t->outbox.at[i]; /* a copy: acting may add actions */
             if (!t->has_ended || a.type == ACTION_SEND) carry_out(t, &a);
@@ -328,7 +328,7 @@ void task_flush_since(struct task *t, int before)
 
 void task_peer_up(struct task *t, int peer)
 {
-    if (t->ends_with != ENDS_WITH_ALL) return; /* it may be of the next job */
+    if (t->ends_with != ENDS_WITH_ALL) return; /* the peer may belong to the next job */
     t->peers[peer].is_up = t->peers[peer].was_up = true;
     t->counting.peers_ms = clock_ms();
     t->role->ops->peer_up(t->role, t->peer_job, peer, t->peers[peer].incarnation, &t->outbox);
@@ -459,7 +459,8 @@ void task_close(struct task *t)
     outbox_free(&t->outbox);
 }
 
-/* As in the role's time (role.h, struct patience): what this task waits for has not been late. */
+/* After this task was stopped: excludes that time, as in the role's time (role.h, struct patience),
+ * so that peers do not count as late. */
 static void leave_out(struct task *t, uint64_t stood_ms, uint64_t now_ms)
 {
     for (int i = 0; i < t->peer_count; i++) {
@@ -472,7 +473,7 @@ static void leave_out(struct task *t, uint64_t stood_ms, uint64_t now_ms)
         t->ended_ms += stood_ms < now_ms - t->ended_ms ? stood_ms : now_ms - t->ended_ms;
 }
 
-/* It may be one of a cluster whose tasks find each other by its name. */
+/* With a coordinator: whether another process has this task's place. */
 static bool has_lost_place(const struct task *t)
 {
     const struct cluster_spec *cluster = t->options.cluster;
@@ -504,7 +505,7 @@ bool task_signal_waits(void)
     return caught_signal && !has_told_signal;
 }
 
-/* Once: whoever asks sees that it was heard, though the end may take a while. */
+/* Logs a signal once, to show that it was received, though the end may take a while. */
 static void note_signal(const struct task *t, int signo, bool only_me)
 {
     const struct task_options *o = &t->options;
@@ -519,7 +520,7 @@ static void note_signal(const struct task *t, int signo, bool only_me)
 
 static void stop(struct task *t, int signo)
 {
-    char why[ACTION_TEXT_MAX]; /* the role tells the others who says so */
+    char why[ACTION_TEXT_MAX]; /* the role adds this task's name for others */
     const bool is_worker = t->job == JOB_WORKER;
     const bool only_me = t->options.leaves_alone && is_worker && signo == SIGTERM;
     note_signal(t, signo, only_me);
@@ -557,7 +558,8 @@ static void report(struct task *t)
     task_flush(t);
 }
 
-/* It is here, or was just now and is about to be back, and told then. */
+/* Whether to wait for the peer's acknowledgement: it is connected, or was until just now and may
+ * reconnect. */
 static bool is_due_an_answer(const struct task *t, int i, uint64_t now_ms)
 {
     const struct peer *peer = &t->peers[i];
@@ -565,9 +567,9 @@ static bool is_due_an_answer(const struct task *t, int i, uint64_t now_ms)
     return is_near && t->ops->awaits && t->ops->awaits(t, i);
 }
 
-/* A worker may leave when its last words are out; a ps when its workers have hung up, since what
- * they still send would otherwise make the system throw its last words away, and
- * have answered the verdict. */
+/* A worker may leave when its last messages are sent; a ps when its workers have acknowledged the
+ * verdict and closed their links, since unread data would make the kernel reset the connection and
+ * discard its last messages. */
 static bool may_leave(const struct task *t, uint64_t now_ms)
 {
     const uint64_t passed_ms = now_ms - t->ended_ms;
@@ -606,7 +608,7 @@ err tasks_run(struct task *const tasks[], int count)
     struct loop *loop = tasks[0]->options.loop;
     enum { LINGER_LOOK_MS = 5 };
     TRY(watch_signals(loop));
-    /* Ends by itself: every phase of every role has a limit, looked at by tick(). */
+    /* Ends: every phase of every role has a limit, checked in tick(). */
     for (uint64_t now_ms = clock_ms(); !all_left(tasks, count, now_ms); now_ms = clock_ms()) {
         bool reports = task_report_is_wanted();
         bool saves = atomic_exchange(&caught_save, false);

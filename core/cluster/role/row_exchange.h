@@ -19,7 +19,7 @@
 struct rows_told {
     uint64_t push;    /* its number; 0: nothing */
     bool wants;       /* its answer is to bring rows */
-    uint64_t brought; /* the last push whose answer brought rows; 0: none */
+    uint64_t brought; /* = push, once its answer has brought rows; 0: not yet */
 };
 
 enum rows_turn {

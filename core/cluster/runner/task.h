@@ -62,8 +62,8 @@ struct peer {
     bool was_up;       /* at any time before */
     uint64_t lost_ms;  /* !is_up && was_up: when it was lost */
     uint64_t incarnation;
-    uint64_t came_ms; /* was_up: of a ps: when this incarnation came; of a worker: when the link
-                         came */
+    uint64_t came_ms; /* was_up: in a ps: when this life of the worker came; in a worker: when the
+                         link came */
     char fingerprint[17];
     struct data_said data;
     /* worker: how connecting goes */

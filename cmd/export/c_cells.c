@@ -55,8 +55,8 @@ static void write_doubles(FILE *f, const char *name, int column, const struct fl
 
 /* ---- columns ---- */
 
-/* A list that stands as such in rows, as of JSON lines, is one text here: tabs are between
- * what is read as words, which may have blanks, and blanks between all else. */
+/* What is a list in the rows (as in JSON lines) is one text here: words, which may contain blanks,
+ * are separated by tabs, all else by blanks. */
 static const char *separator_of(const struct cells *c, const struct column_spec *spec)
 {
     const struct column_source *source = spec->column.attributes;
@@ -94,7 +94,7 @@ static void write_common(FILE *f, const struct cells *c, const struct column_spe
     write_separator(f, c, spec);
 }
 
-/* Of a kind that makes ids of one cell. */
+/* Columns that make ids from one cell */
 static err write_ids(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
 {
     int64_t buckets = 0;
@@ -141,7 +141,7 @@ static void write_numeric(FILE *f, const struct cells *c, const struct column_sp
     fputs("};\n", f);
 }
 
-/* Seconds as a number, or a part of them as an id */
+/* A date: as a number, in seconds, or as an id, one part of it */
 static void write_date(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
 {
     const struct date_attributes *a = spec->column.attributes;
@@ -163,7 +163,7 @@ static void write_date(FILE *f, const struct cells *c, const struct column_spec 
             cells_stand_in(spec));
 }
 
-/* A key is a column's ids, or its words, or those of a cell. */
+/* A key is the ids of a column, or the words of a column or cell. */
 static void write_cross(FILE *f, const struct cells *c, const struct column_spec *spec, int column)
 {
     const struct strings *keys = cells_attribute(spec, "keys");
@@ -193,7 +193,7 @@ static void write_cross(FILE *f, const struct cells *c, const struct column_spec
 static err write_column(FILE *f, const struct cells *c, int column)
 {
     const struct column_spec *spec = cells_column(c, column);
-    if (cells_is(spec, "image")) return OK; /* its pixels are read as they are */
+    if (cells_is(spec, "image")) return OK; /* the client gives its pixels */
     if (cells_is(spec, "numeric"))
         write_numeric(f, c, spec, column);
     else if (cells_is(spec, "date"))
@@ -258,7 +258,7 @@ static void write_read(FILE *f, const struct cells *c, int at, const struct prog
     fputs(";\n", f);
 }
 
-/* Rows of the smallest table in which the ids are looked up */
+/* Rows of the smallest table that the ids are looked up in */
 static int64_t limit_of(const struct program *p, int ids)
 {
     int64_t limit = INT64_C(1) << 53; /* integers that a double holds exactly */
@@ -271,7 +271,7 @@ static int64_t limit_of(const struct program *p, int ids)
     return limit;
 }
 
-/* Of a text */
+/* Features that are ids, as in text: whole numbers below the limit */
 static void write_ids_of_features(FILE *f, const struct program *p, int at)
 {
     fprintf(f,

@@ -20,7 +20,7 @@ static bool is_constant(const struct program_value *v)
     return v->uses && v->primitive == PRIMITIVE_CONSTANT;
 }
 
-/* Where the next array begins */
+/* Returns the offset of the next array, and advances *at past it. */
 static int64_t next_place(int64_t *at, size_t bytes)
 {
     const int64_t place = (*at + ALIGNED - 1) / ALIGNED * ALIGNED;
@@ -28,7 +28,7 @@ static int64_t next_place(int64_t *at, size_t bytes)
     return place;
 }
 
-/* Of the values; of the keys of its rows */
+/* Of the values; key_bytes: of the keys of its rows */
 static size_t value_bytes(const struct program_value *v)
 {
     return (size_t)shape_count(&v->shape) * sizeof *v->data;

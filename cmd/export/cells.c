@@ -81,9 +81,9 @@ bool cells_crosses_words(const struct cells *c, const char *key)
            (kind->crosses == CROSSES_NAME && strings_have(&c->reader, key));
 }
 
-/* ---- what is listed ---- */
+/* ---- lists ---- */
 
-/* Of CSV beside columns "missing" is a list that any JSON could be. */
+/* The words of the format's "missing", if any; CSV with columns keeps it as unchecked JSON. */
 struct strings cells_missing(const struct source_spec *source, struct arena *arena)
 {
     const struct format *format = source->format.kind->descriptor;
@@ -95,7 +95,7 @@ struct strings cells_missing(const struct source_spec *source, struct arena *are
     if (!list || !json_is_array(*list)) return ret;
     ret.at = arena_array(arena, json_array_size(*list), sizeof *ret.at);
     for (size_t i = 0; i < json_array_size(*list); i++)
-        if (json_is_string(json_array_get(*list, i))) /* whoever opens the files refuses others */
+        if (json_is_string(json_array_get(*list, i))) /* opening the files refuses others */
             ret.at[ret.count++] = json_string_value(json_array_get(*list, i));
     return ret;
 }
@@ -131,7 +131,7 @@ err cells_boundaries(const struct cells *c, const struct column_spec *spec, stru
 
 /* ---- which cells ---- */
 
-/* Of C, and of C++, whose programs may read the header, too */
+/* Keywords of C, and of C++, since C++ programs may include the header */
 static bool is_reserved(const char *name)
 {
     static const char words[] =
@@ -148,7 +148,7 @@ static bool is_reserved(const char *name)
     return false;
 }
 
-/* A name that C takes, and none that is there already */
+/* A valid C identifier that no other member has */
 static const char *member_of(const struct cells *c, const char *name)
 {
     const bool is_begin = isalpha((unsigned char)*name) && !is_reserved(name);
@@ -209,7 +209,7 @@ err cells_find(struct cells *c)
     return OK;
 }
 
-/* All names, also of cells that no column reads. */
+/* All names, including those of cells that no column reads */
 static err read_names(struct cells *c, const struct spec *spec)
 {
     struct bad_rows bad = {.limit = INT64_MAX, .is_quiet = true};

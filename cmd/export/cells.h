@@ -12,18 +12,18 @@ enum { CELLS_MAX = 2 * COLUMNS_MAX };
 
 struct cells {
     const struct data_spec *data;
-    const struct objects *columns;  /* of struct column_spec; none: rows are numbers */
+    const struct objects *columns;  /* of struct column_spec; empty: rows are numbers */
     struct strings reader;          /* all names of the rows' cells */
-    struct strings missing;         /* words that stand for no value */
+    struct strings missing;         /* words that stand for a missing value */
     bool has_texts;                 /* a cell is text as in a CSV file */
     const char *names[CELLS_MAX];   /* that columns read */
-    const char *members[CELLS_MAX]; /* as C calls them */
-    struct shape pixels[CELLS_MAX]; /* [y, x, channel] of an image that is called as its column */
+    const char *members[CELLS_MAX]; /* their names in C */
+    struct shape pixels[CELLS_MAX]; /* [y, x, channel] of an image, named as its column */
     int count;
     bool takes_pixels;          /* images come as pixels; else as encoded files, as in the data */
     int64_t features;           /* stored numbers of a row */
     bool is_read[COLUMNS_MAX];  /* by index of the column: something reads it */
-    bool is_input[COLUMNS_MAX]; /* and not only a cross does */
+    bool is_input[COLUMNS_MAX]; /* not only a cross reads it */
     struct arena *arena;
     struct format_context context; /* for files of words and boundaries */
 };
@@ -40,17 +40,17 @@ int cells_named(const struct cells *, const char *name);
 const char *cells_kind(const struct column_spec *); /* "hash" */
 bool cells_is(const struct column_spec *, const char *kind);
 bool cells_is_seconds(const struct column_spec *);  /* a date, as a number */
-int64_t cells_stand_in(const struct column_spec *); /* id of a row without one; -1: none */
-/* An attribute by its field's name, which must exist. */
+int64_t cells_stand_in(const struct column_spec *); /* default id of a row without one; -1: none */
+/* An attribute, by the name of its field, which must exist */
 const void *cells_attribute(const struct column_spec *, const char *name);
 /* The limit below which ids are, from "buckets" or "rows"; ANY_ID: any id is possible. */
 int64_t cells_limit(const struct column_spec *, const char *name);
-/* Words of the source that stand for no value, in the arena */
+/* Words that stand for a missing value in the source, in the arena */
 struct strings cells_missing(const struct source_spec *, struct arena *);
 /* Words of a vocabulary, [count] in the arena; boundaries. */
 err cells_words(const struct cells *, const struct column_spec *, struct strings *ret);
 err cells_boundaries(const struct cells *, const struct column_spec *, struct floats *ret);
-/* Whether a key of a cross reads the words of a cell, not the ids of a column. */
+/* Whether a key of a cross is the words of a cell, not the ids of a column */
 bool cells_crosses_words(const struct cells *, const char *key);
 
 void cells_write_c_members(FILE *, const struct cells *);

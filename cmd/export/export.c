@@ -98,7 +98,7 @@ struct export
     struct newest *newest; /* with --delta */
     struct program program;
     struct cells cells;
-    const char *name; /* that C takes */
+    const char *name; /* a valid C identifier */
     const char *made; /* what was written */
     int folds;
 };
@@ -111,7 +111,7 @@ static const char *identifier(const char *name, struct arena *arena)
     return made;
 }
 
-/* Batches of one row: of their axes the first is the batch, whatever it is. */
+/* Builds the graph for batches of one row; the first axis of each value is the batch. */
 static err load(struct export *x, const char *path)
 {
     const struct spec *spec = &x->model.spec;
@@ -125,7 +125,7 @@ static err load(struct export *x, const char *path)
     return checkpoint_global_step(newest_dense(x->newest), &x->model.step);
 }
 
-/* Marks a column that the program reads, and those that a cross is made of */
+/* Marks a column that the program reads, and for a cross the columns it is made of */
 static void mark(struct cells *c, int column)
 {
     const struct column_spec *spec = cells_column(c, column);
@@ -219,7 +219,7 @@ static err write_c(const struct export *x)
     return e;
 }
 
-/* With its parent folders */
+/* Creates it, with its parent folders. */
 static err make_folder(const char *out, struct arena *arena)
 {
     if (path_is_url(out)) return OK;

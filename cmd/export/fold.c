@@ -35,7 +35,7 @@ static bool is_product(const struct program_value *v)
     return v->primitive == PRIMITIVE_MATMUL || v->primitive == PRIMITIVE_CONV2D;
 }
 
-/* (x kernel) s: x (kernel s). */
+/* (x kernel) s = x (kernel s) */
 static bool fold_product(struct program *p, int at, int product, int scale)
 {
     const struct program_value made = p->values[product];
@@ -49,7 +49,7 @@ static bool fold_product(struct program *p, int at, int product, int scale)
     return true;
 }
 
-/* (u + b) s: u s + b s, of which u s is folded when it is come to. */
+/* (u + b) s = u s + b s; s is folded into the kernel of u. */
 static bool fold_sum(struct program *p, int at, int sum, int scale)
 {
     const struct program_value added = p->values[sum];

@@ -16,7 +16,7 @@ const char *given_separator(const struct column_spec *spec, bool of_texts)
     return is_one ? NULL : source->separator;
 }
 
-/* "7:0.5" is a text. */
+/* Such cells ("7:0.5") have to be text. */
 static bool has_weights(const struct column_spec *spec)
 {
     return cells_is(spec, "ids") && *(const bool *)cells_attribute(spec, "weights");

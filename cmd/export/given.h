@@ -6,7 +6,7 @@
 
 #include "cmd/export/cells.h"
 
-/* In order of generality: text can hold a number, a number an integer; pixels are separate. */
+/* From least to most general: a number can be an integer, text a number; pixels are separate. */
 enum given { GIVEN_WHOLE, GIVEN_NUMBER, GIVEN_TEXT, GIVEN_PIXELS, GIVEN_COUNT };
 
 struct given_cells {
@@ -18,8 +18,7 @@ struct given_cells {
 /* To be called after cells_find(); of_texts: cells are text as in a CSV file. */
 void given_find(const struct cells *, bool of_texts, struct given_cells *ret);
 
-/* Between values of a text; NULL: the cell is one value, or a list of them, as of ids where there
- * are such */
+/* What separates the values in a text; NULL: the cell is one value, or a list of values */
 const char *given_separator(const struct column_spec *, bool of_texts);
 
 #endif

@@ -100,7 +100,7 @@ err lower_weights(struct lowering *l, int input, int *ret)
 
 struct rows_reading {
     float *rows;
-    struct row_key *keys; /* NULL: ids are numbers of rows */
+    struct row_key *keys; /* NULL: ids are row numbers */
     int64_t width, taken;
 };
 
@@ -116,7 +116,7 @@ static err take_rows(void *context, const int64_t *ids, int64_t count, const flo
     return OK;
 }
 
-/* Restoring the session has checked it against the spec. */
+/* Leaves the rows in the checkpoint; restoring the session has checked the table's shape. */
 static err leave_table(struct lowering *l, const struct param *param,
                        const struct stored_table *table, int *ret)
 {
@@ -131,7 +131,7 @@ static err leave_table(struct lowering *l, const struct param *param,
     return OK;
 }
 
-/* Rows in the order of their keys */
+/* Sorts rows by their keys. */
 static int add_keyed(struct program *p, const char *name, const struct shape *shape,
                      const struct rows_reading *r)
 {
@@ -181,7 +181,7 @@ static err read_table(struct lowering *l, const struct param *param, int *ret)
     return OK;
 }
 
-/* The name of its moving average, if predictions use that */
+/* The name of a variable's moving average, if predictions use that, or its own */
 static const char *stored_name(const struct program *p, const char *name)
 {
     for (int i = 0; i < p->average_count; i++)
@@ -253,7 +253,7 @@ int lower_shape(struct lowering *l, int x)
 
 /* ---- ops ---- */
 
-/* For ops that do something only in training */
+/* For ops that only pass their input on, except in training */
 static err lower_nothing(struct lowering *l, int *ret)
 {
     l->program->dropped++;
@@ -349,7 +349,7 @@ static const struct {
     {"augment", lower_moves},
 };
 
-/* NULL: the op cannot be exported. */
+/* NULL: the op cannot be exported */
 static lowers *lowers_of(const char *op)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -398,7 +398,7 @@ static err add_output(struct program *p, const char *name, int value)
     return OK;
 }
 
-/* -1: a column */
+/* -1: a column, not the output of a node */
 static int node_of(const struct graph *graph, const struct tensor *output)
 {
     for (int i = 0; i < graph->node_count; i++)
@@ -413,7 +413,7 @@ static err add_node(struct lowering *l, int node)
     if (l->of_node[node] >= 0) return add_output(l->program, l->node->name, l->of_node[node]);
     for (int i = 0; i < 2; i++) {
         int value;
-        if (node_of(graph, l->node->input[i]) < 0) continue; /* a column, which a client has */
+        if (node_of(graph, l->node->input[i]) < 0) continue; /* a column: the client has it */
         TRY(lower_input(l, i, &value));
         TRY(add_output(l->program, l->node->input[i]->name, value));
     }

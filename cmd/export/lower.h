@@ -9,22 +9,22 @@ struct lowering {
     const struct graph *graph;
     const struct node *node;        /* being lowered */
     int *of_node;                   /* [nodes] */
-    int of_input[GRAPH_INPUTS_MAX]; /* -1: not yet */
+    int of_input[GRAPH_INPUTS_MAX]; /* -1: not yet lowered */
 };
 
-/* Attributes by the names of their fields, which there are. */
+/* Attributes by the names of their fields, which must exist. */
 double lower_float(const struct node *, const char *name);
 int64_t lower_int(const struct node *, const char *name);
 int lower_enum(const struct node *, const char *name);
 bool lower_bool(const struct node *, const char *name);
 const struct ints *lower_ints(const struct node *, const char *name);
 
-err lower_input(struct lowering *, int input, int *ret); /* of the node */
+err lower_input(struct lowering *, int input, int *ret); /* of `node` */
 /* The node's named_inputs[named]; *ret -1: not given */
 err lower_named(struct lowering *, int named, int *ret);
 /* The weights of the ids of an input; *ret -1: all are 1 */
 err lower_weights(struct lowering *, int input, int *ret);
-/* A variable, or a table, whole */
+/* A whole variable or table */
 err lower_param(struct lowering *, int param, int *ret);
 /* A whole table, transposed: [width, rows] */
 err lower_turned(struct lowering *, int param, int *ret);
@@ -33,7 +33,7 @@ int lower_constant(struct lowering *, const char *name, const struct shape *, co
 err lower_refuse(const char *why); /* ERR_INPUT */
 
 err lower_layer_end(struct lowering *, int *x); /* bias and activation */
-int lower_shape(struct lowering *, int x);      /* reshaped to the node's output */
+int lower_shape(struct lowering *, int x);      /* reshaped to the shape of the node's output */
 
 /* Translates one op */
 typedef err lowers(struct lowering *, int *ret);

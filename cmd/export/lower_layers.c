@@ -1,4 +1,4 @@
-/* lower_layers.c - kernels, biases and functions of single numbers. */
+/* lower_layers.c - kernels, biases, activations and other elementwise functions. */
 #include <math.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static int below(struct program *p, float high, int x)
     return program_two(p, PRIMITIVE_MINIMUM, x, program_number(p, high));
 }
 
-/* x above zero, alpha (exp(x) - 1) below */
+/* ELU: x above 0, alpha (exp(x) - 1) below */
 static int exponential(struct program *p, float alpha, int x)
 {
     const int lower = plus(p, -1, program_one(p, PRIMITIVE_EXP, below(p, 0, x)));
@@ -130,7 +130,7 @@ static int lower_function(struct lowering *l, int x)
     return lower_activation(l->program, activation, alpha, x);
 }
 
-/* The bias, where there is one, is the last variable. */
+/* The bias, if any, is the last variable. */
 static err add_bias(struct lowering *l, int *x)
 {
     int bias;

@@ -1,18 +1,18 @@
-/* lower_masked.c - softmax and reductions, also over those places of an axis that a mask has, and
- * attention. */
+/* lower_masked.c - softmax, reductions and attention, with or without a mask over positions of an
+ * axis. */
 #include <math.h>
 #include <string.h>
 
 #include "cmd/export/lower.h"
 
-/* As core/ops has them: less than any number that somebody computes with */
+/* The score of a masked position, as in core/ops: less than any real one */
 static const float NOT_THERE = -1e30f;
 
 enum { MASK }; /* the named input */
 
 /* ---- masks ---- */
 
-/* [1, places] along an axis of a value of that rank; -1: there is none */
+/* The mask, reshaped to broadcast along that axis of a value of that rank; -1: none */
 static err lower_mask(struct lowering *l, int rank, int axis, int *ret)
 {
     struct shape shape = {rank, {1, 1, 1, 1, 1, 1}};
@@ -23,7 +23,7 @@ static err lower_mask(struct lowering *l, int rank, int axis, int *ret)
     return OK;
 }
 
-/* x where `there` is 1, and where it is 0 such a number */
+/* x where `there` is 1, NOT_THERE where it is 0 */
 static int hidden(struct program *p, int x, int there)
 {
     const int shown = program_two(p, PRIMITIVE_MULTIPLY, x, there);
@@ -32,7 +32,7 @@ static int hidden(struct program *p, int x, int there)
     return program_two(p, PRIMITIVE_ADD, shown, low);
 }
 
-/* Where nothing is there, all is 0. */
+/* All 0 where everything is masked. `there`: 1 where the mask is above 0, else 0 */
 static int masked_softmax(struct program *p, int x, int there, int mask)
 {
     const int shares = program_one(p, PRIMITIVE_SOFTMAX, hidden(p, x, there));
@@ -52,7 +52,7 @@ static err lower_softmax(struct lowering *l, int x, int *ret)
 
 /* ---- reductions ---- */
 
-/* A sum over how many there are; 0: of none */
+/* sum / count; 0 where count is 0 */
 static int over(struct program *p, int sum, int count)
 {
     const int some = program_one(p, PRIMITIVE_POSITIVE, program_one(p, PRIMITIVE_ABS, count));
@@ -106,7 +106,8 @@ static int lower_global(struct lowering *l, int x)
 
 /* ---- attention ---- */
 
-/* [..., places, numbers] as [..., heads, places, width], or that turned: [..., width, places] */
+/* [..., positions, heads * width] to [..., heads, positions, width], or is_turned: with the last
+ * two axes swapped */
 static int split_heads(struct program *p, int x, int64_t heads, bool is_turned)
 {
     struct shape shape = p->values[x].shape;
@@ -123,7 +124,7 @@ static int split_heads(struct program *p, int x, int64_t heads, bool is_turned)
     return program_transpose(p, x, axes);
 }
 
-/* And back */
+/* The inverse of split_heads, not turned */
 static int join_heads(struct lowering *l, int x)
 {
     const int rank = l->program->values[x].shape.rank;
@@ -134,7 +135,7 @@ static int join_heads(struct lowering *l, int x)
     return lower_shape(l, program_transpose(l->program, x, axes));
 }
 
-/* 1 where a query, a row, sees a key */
+/* The causal mask: 1 where a query (row) may attend to a key (column), else 0 */
 static int triangle(struct program *p, int64_t places)
 {
     float *sees = arena_array(p->arena, (size_t)(places * places), sizeof *sees);
@@ -142,7 +143,7 @@ static int triangle(struct program *p, int64_t places)
     return program_constant(p, "", &(struct shape){2, {places, places}}, sees);
 }
 
-/* Which keys are seen, as 1 and 0 beside scores of that rank; -1: all */
+/* The mask of keys, 1 or 0, that broadcasts to scores of that rank; -1: all are used */
 static err lower_seen(struct lowering *l, int rank, int64_t keys, int *ret)
 {
     struct program *p = l->program;

@@ -3,7 +3,7 @@
 
 #include "cmd/export/lower.h"
 
-/* As the spec counts: negative from the end of this many */
+/* The attribute `axis`; negative ones count from the end of `rank` axes. */
 static int axis_of(const struct node *node, int rank)
 {
     const int64_t axis = lower_int(node, "axis");
@@ -32,7 +32,7 @@ static void lower_begin(const struct ints *from, struct program_value *y)
     for (int i = 0; i < from->count; i++) y->axes[i + 1] = from->at[i];
 }
 
-/* Each axis is repeated by itself. */
+/* Repeats one axis after the other. -1: more copies than one concat takes, and no multiple of it */
 static int lower_tile(struct lowering *l, int x)
 {
     const struct ints *multiples = lower_ints(l->node, "multiples");
@@ -49,8 +49,8 @@ static int lower_tile(struct lowering *l, int x)
     return x;
 }
 
-/* What is drawn in training is the middle otherwise: where an axis is shorter, and with zeros
- * around where it is longer. */
+/* A crop, which is random in training, takes the middle here; an axis that becomes longer gets
+ * zeros on both sides. */
 static int lower_middle(struct lowering *l, int x)
 {
     struct program *p = l->program;

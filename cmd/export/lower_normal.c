@@ -1,4 +1,4 @@
-/* lower_normal.c - normalization, and functions with numbers of the spec. */
+/* lower_normal.c - normalization, and functions with constants from the spec. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@ static int with(struct program *p, enum primitive primitive, int x, float number
     return program_two(p, primitive, x, program_number(p, number));
 }
 
-/* ---- moving means ---- */
+/* ---- moving averages ---- */
 
-/* (x - mean) / root(variance + epsilon) gamma + beta as x scale + offset, of one number for each
- * channel. gamma, beta: -1 where there is none */
+/* (x - mean) / sqrt(variance + epsilon) * gamma + beta, as x * scale + offset per channel. of:
+ * gamma, beta (-1: none), mean, variance */
 static int lower_channels(struct program *p, int x, const int of[4], float epsilon)
 {
     const struct program_value mean = p->values[of[2]], variance = p->values[of[3]];
@@ -44,7 +44,7 @@ static err lower_batch(struct lowering *l, int x, int *ret)
     return OK;
 }
 
-/* p x + (1 - p) alpha x, p the sigmoid of normalized x */
+/* p x + (1 - p) alpha x, where p is the sigmoid of normalized x */
 static err lower_dice(struct lowering *l, int x, int *ret)
 {
     struct program *p = l->program;
@@ -61,9 +61,9 @@ static err lower_dice(struct lowering *l, int x, int *ret)
     return OK;
 }
 
-/* ---- means of the example ---- */
+/* ---- statistics of one example ---- */
 
-/* x less its mean, and the mean of its square */
+/* x minus its mean over the axes in `goes`; *ret_variance: its variance */
 static int lower_centered(struct program *p, int x, const bool goes[RANK_MAX], int *ret_variance)
 {
     const int mean = program_reduce(p, PRIMITIVE_MEAN, x, goes);
@@ -121,10 +121,10 @@ static int lower_length(struct lowering *l, int x)
     return program_two(p, PRIMITIVE_DIVIDE, x, program_one(p, PRIMITIVE_SQRT, least));
 }
 
-/* ---- channels beside each other ---- */
+/* ---- neighbouring channels ---- */
 
-/* Sums of neighbours as a product with a matrix of ones beside its diagonal; a power as of
- * exp(beta log). */
+/* lrn: sums over neighbours are a product with a band matrix of ones; the power is
+ * exp(beta log(x)). */
 static int lower_neighbours(struct lowering *l, int x)
 {
     struct program *p = l->program;
@@ -142,7 +142,7 @@ static int lower_neighbours(struct lowering *l, int x)
     return program_two(p, PRIMITIVE_DIVIDE, x, program_one(p, PRIMITIVE_EXP, power));
 }
 
-/* ---- numbers of the spec, or none ---- */
+/* ---- others ---- */
 
 static err lower_places(struct lowering *l, int x, int *ret)
 {
@@ -152,7 +152,7 @@ static err lower_places(struct lowering *l, int x, int *ret)
     return OK;
 }
 
-/* With a number of the spec, or with none */
+/* Ops whose only parameters are constants of the spec */
 static int lower_numbers(struct lowering *l, const char *op, int x)
 {
     struct program *p = l->program;
@@ -169,7 +169,7 @@ static int lower_numbers(struct lowering *l, const char *op, int x)
     return lower_length(l, x);
 }
 
-/* Less the largest, and the logarithm of the sum of the exponentials */
+/* x - max(x) - log(sum(exp(x - max(x)))) */
 static int lower_log_softmax(struct program *p, int x)
 {
     bool goes[RANK_MAX] = {false};

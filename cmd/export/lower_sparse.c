@@ -1,21 +1,21 @@
-/* lower_sparse.c - rows of tables by ids. */
+/* lower_sparse.c - ops that look up rows of tables by ids. */
 #include <string.h>
 
 #include "cmd/export/lower.h"
 #include "core/ops/sparse/combine.h"
 #include "kernels/kernels.h"
 
-enum { INDICATOR_MAX = 1 << 24 }; /* ids: floats tell this many apart */
+enum { INDICATOR_MAX = 1 << 24 }; /* ids: floats represent integers up to here exactly */
 
-/* Rows of ids, in their places */
+/* The rows of ids, in the order of the ids */
 struct looked_up {
-    int found;  /* [batch, ..., ids, width], whatever it counts; row 0 where there is none */
-    int rows;   /* [batch, ..., ids, width], each times what it counts; zeros where there is none */
-    int counts; /* [batch, ..., ids, 1]: 1, or the weight; 0 where there is none */
+    int found;  /* [batch, ..., ids, width], without weights; row 0 for a missing id */
+    int rows;   /* [batch, ..., ids, width], times the weight; zeros for a missing id */
+    int counts; /* [batch, ..., ids, 1]: 1, or the weight; 0 for a missing id */
     bool has_weights;
 };
 
-/* combine.h: where rows are averaged, one whose weight is not above 0 is none. */
+/* As in combine.h: in a mean, ids with a weight of 0 or less do not count. */
 static err lower_rows(struct lowering *l, int input, int table, int combiner, struct looked_up *ret)
 {
     struct program *p = l->program;
@@ -42,7 +42,7 @@ static err lower_rows(struct lowering *l, int input, int table, int combiner, st
     return OK;
 }
 
-/* Over all axes between the batch and the last one */
+/* Sums over all axes between the batch and the last one. */
 static int sum_ids(struct program *p, int x, int64_t width)
 {
     bool goes[RANK_MAX] = {false};
@@ -51,7 +51,7 @@ static int sum_ids(struct program *p, int x, int64_t width)
                            &(struct shape){2, {1, width}});
 }
 
-/* What the sum of rows is divided by: of no ids all is 0, whatever that is. */
+/* What the sum of rows is divided by; not 0 if there are no ids, where the sum is 0. */
 static int divisor_of(struct program *p, const struct looked_up *of, int combiner)
 {
     const bool is_root = combiner == COMBINER_SQRTN;
@@ -105,7 +105,7 @@ static err lower_linear(struct lowering *l, int *ret)
     return OK;
 }
 
-/* 1 in each place whose number is the id, as a table of one column has it */
+/* Multi-hot: looks ids up in a table whose row i is the number i, and compares with 0, 1, 2, ... */
 static err lower_indicator(struct lowering *l, int *ret)
 {
     struct program *p = l->program;
@@ -129,7 +129,7 @@ static err lower_indicator(struct lowering *l, int *ret)
     return OK;
 }
 
-/* All of them, as in an evaluation */
+/* The logits of all classes, as in evaluation, not of a sample */
 static err lower_classes(struct lowering *l, int *ret)
 {
     int weights, biases;

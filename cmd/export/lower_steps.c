@@ -1,24 +1,24 @@
-/* lower_steps.c - recurrent ops: each step of a sequence is written out, one after the other. */
+/* lower_steps.c - recurrent ops: the steps of a sequence are unrolled. */
 #include <string.h>
 
 #include "cmd/export/lower.h"
 
-enum { STEPS_MAX = 1024 }; /* of a sequence: each is some twenty operations */
+enum { STEPS_MAX = 1024 }; /* of a sequence: each is about twenty operations */
 enum { OUTPUT_LAST = 1, STATE_CARRIED = 1 };
 enum { MASK, INITIAL_STATE, CELL_OR_ATTENTION }; /* named inputs of both ops */
 
-/* A sequence on its way through a cell; values of the program, -1: zeros, or none */
+/* A recurrent cell while its steps are unrolled; each int is a value of the program, -1: none */
 struct cell_steps {
     struct lowering *l;
     struct program *p;
     int64_t units, time;
-    int mask;      /* [1, time], as it is */
-    int there;     /* the same as 1 and 0 */
+    int mask;      /* [1, time], as given */
+    int there;     /* 1 where the mask is above 0, else 0 */
     int attention; /* [1, time] */
     int state, cell;
 };
 
-/* One product: x with its rows of the kernel, of all steps at once, and its rows for the state */
+/* A kernel split by rows: the product of x with its own, for all steps, and the state's rows */
 struct lowered_product {
     int sums; /* [1, time, width] */
     int of_state;
@@ -27,7 +27,7 @@ struct lowered_product {
 
 /* ---- parts of values ---- */
 
-/* Numbers from `first` on, of the last axis */
+/* `count` numbers of the last axis, from `first` on */
 static int part_of(struct program *p, int x, int64_t first, int64_t count)
 {
     struct program_value y = {
@@ -37,7 +37,7 @@ static int part_of(struct program *p, int x, int64_t first, int64_t count)
     return program_add(p, &y);
 }
 
-/* Of [1, time, width] that of a step, [1, width]; of [1, time] [1, 1] */
+/* Step t: [1, width] of [1, time, width], [1, 1] of [1, time] */
 static int step_of(struct program *p, int x, int64_t t)
 {
     const struct shape all = p->values[x].shape;
@@ -51,7 +51,7 @@ static int step_of(struct program *p, int x, int64_t t)
     return program_reshape(p, program_add(p, &y), &(struct shape){2, {1, width}});
 }
 
-/* Rows of a kernel, as a constant of its own */
+/* Rows of a kernel, as a separate constant */
 static int rows_of(struct lowering *l, int kernel, const char *what, int64_t first, int64_t rows)
 {
     const struct program_value *k = &l->program->values[kernel];
@@ -60,7 +60,7 @@ static int rows_of(struct lowering *l, int kernel, const char *what, int64_t fir
                           k->data + first * k->shape.dim[1]);
 }
 
-/* The product of params from `param` on: a kernel, and a bias where there is one */
+/* The product with the kernel `param`; adds the bias, if any, which is the next parameter. */
 static err open_product(struct lowering *l, int x, int param, struct lowered_product *ret)
 {
     struct program *p = l->program;
@@ -77,7 +77,7 @@ static err open_product(struct lowering *l, int x, int param, struct lowered_pro
     return OK;
 }
 
-/* The sums of a step, with what the state adds */
+/* The sums of step t plus the product with the state */
 static int sums_of(const struct cell_steps *s, const struct lowered_product *of, int64_t t,
                    int state)
 {
@@ -91,7 +91,7 @@ static int gate(const struct cell_steps *s, int sums, int which)
     return program_one(s->p, PRIMITIVE_SIGMOID, part_of(s->p, sums, which * s->units, s->units));
 }
 
-/* share a + (1 - share) b */
+/* share a + (1 - share) b; b -1: zeros */
 static int mixed(struct program *p, int share, int a, int b)
 {
     const int of_a = program_two(p, PRIMITIVE_MULTIPLY, share, a);
@@ -100,7 +100,7 @@ static int mixed(struct program *p, int share, int a, int b)
     return program_two(p, PRIMITIVE_ADD, of_a, program_two(p, PRIMITIVE_MULTIPLY, rest, b));
 }
 
-/* Where the mask is 0 all stays as it was before. */
+/* `now`, or `before` if the mask of step t is 0 */
 static int kept(const struct cell_steps *s, int64_t t, int now, int before)
 {
     return s->there < 0 ? now : mixed(s->p, step_of(s->p, s->there, t), now, before);
@@ -128,7 +128,7 @@ static void step_lstm(struct cell_steps *s, const struct lowered_product *of, in
     s->state = kept(s, t, state, s->state);
 }
 
-/* of: the gates reset and update, and the candidate */
+/* of: the reset and update gates, and the candidate */
 static void step_gru(struct cell_steps *s, const struct lowered_product of[2], int64_t t)
 {
     struct program *p = s->p;
@@ -145,9 +145,9 @@ static void step_gru(struct cell_steps *s, const struct lowered_product of[2], i
     s->state = kept(s, t, mixed(p, fresh, candidate, s->state), s->state);
 }
 
-/* ---- all of it ---- */
+/* ---- the op ---- */
 
-/* What a mask hides is 0. */
+/* [1, time, units]; 0 at masked steps */
 static int all_states(struct cell_steps *s, const int *states)
 {
     int *each = arena_array(s->p->arena, (size_t)s->time, sizeof *each);

@@ -1,4 +1,4 @@
-/* lower_vectors.c - arithmetic of several inputs, and products of an example's vectors. */
+/* lower_vectors.c - arithmetic on several inputs, and products of an example's vectors. */
 #include <string.h>
 
 #include "cmd/export/lower.h"
@@ -44,7 +44,7 @@ static err lower_matmul(struct lowering *l, int *ret)
     return OK;
 }
 
-/* The vector in every place, each place, their difference and their product */
+/* Concatenates for each position: the vector, the position's own, their difference and product. */
 static err lower_compare(struct lowering *l, int *ret)
 {
     struct program *p = l->program;
@@ -63,7 +63,7 @@ static err lower_compare(struct lowering *l, int *ret)
     return OK;
 }
 
-/* [batch, vectors, width] */
+/* The inputs as [batch, vectors, width] */
 static err lower_stacked(struct lowering *l, int *ret)
 {
     struct program *p = l->program;
@@ -78,7 +78,7 @@ static err lower_stacked(struct lowering *l, int *ret)
     return OK;
 }
 
-/* Row i of the triangle below the diagonal is the first i products of vector i. */
+/* The products below the diagonal, row by row: of vector i with those before it */
 static int lower_triangle(struct program *p, int products, int64_t vectors)
 {
     int rows[PROGRAM_INPUTS_MAX], count = 0, all = -1;

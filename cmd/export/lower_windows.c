@@ -1,4 +1,4 @@
-/* lower_windows.c - convolutions and pools. */
+/* lower_windows.c - convolutions and pooling. */
 #include <string.h>
 
 #include "cmd/export/lower.h"
@@ -14,7 +14,7 @@ static err window_of(const struct node *node, const char *size, bool has_dilatio
     return window_make(&spec, &node->input[0]->shape, ret);
 }
 
-/* Of a sequence, as of an image of one line; causal: all of the padding comes before. */
+/* A sequence is an image of height 1. Causal: all padding comes before it. */
 static err window_of_steps(const struct node *node, struct window2d *ret)
 {
     const struct shape *x = &node->input[0]->shape;
@@ -32,7 +32,7 @@ static err window_of_steps(const struct node *node, struct window2d *ret)
     return OK;
 }
 
-/* x, kernel and y get an axis more. */
+/* x, kernel and y get an axis of size 1, to be a conv2d. */
 static err lower_conv1d(struct lowering *l, int x, int *ret)
 {
     struct program *p = l->program;
@@ -61,7 +61,7 @@ static err lower_pool(struct lowering *l, enum primitive primitive, int x, int *
     return OK;
 }
 
-/* Depthwise it is a convolution of as many groups as there are channels. */
+/* A depthwise convolution has as many groups as channels. */
 static err lower_depthwise(struct lowering *l, int x, int kernel, struct program_value *y)
 {
     const struct shape *k = &l->program->values[kernel].shape;
@@ -74,7 +74,7 @@ static err lower_depthwise(struct lowering *l, int x, int kernel, struct program
     return OK;
 }
 
-/* Zeros behind each pixel: [1, y, x, channels] to [1, y stride_y, x stride_x, channels] */
+/* Inserts zeros after each pixel: [1, y, x, channels] to [1, y stride_y, x stride_x, channels] */
 static int spread(struct program *p, int x, const struct window2d *w)
 {
     const struct shape from = p->values[x].shape;
@@ -90,7 +90,7 @@ static int spread(struct program *p, int x, const struct window2d *w)
                            &(struct shape){4, {1, y * w->stride_y, wide, channels}});
 }
 
-/* [y, x, filters, channels] to [y, x, channels, filters], with its last line and column first */
+/* [y, x, filters, channels] to [y, x, channels, filters], flipped along y and x */
 static int turn_kernel(struct lowering *l, int kernel)
 {
     const struct program_value k = l->program->values[kernel];
@@ -106,7 +106,7 @@ static int turn_kernel(struct lowering *l, int kernel)
     return lower_constant(l, arena_format(l->program->arena, "%s/turned", k.name), &shape, turned);
 }
 
-/* A convolution of the image that is spread by the strides, whose kernel is turned */
+/* A transposed convolution: the image, spread by the strides, convolved with the flipped kernel */
 static err lower_transposed(struct lowering *l, int x, int *ret)
 {
     const struct window_spec spec = {.kernel = *lower_ints(l->node, "kernel_size"),

@@ -8,17 +8,17 @@
 #include "cmd/out_file.h"
 #include "core/train/checkpoint/stored_table.h"
 
-enum { PATH_MAX_HERE = 4096, BESIDE_FLOATS_MIN = 1 << 16 /* of what is no table */ };
+enum { PATH_MAX_HERE = 4096, BESIDE_FLOATS_MIN = 1 << 16 /* for constants that are no tables */ };
 
 struct writing_onnx {
     const struct program *program;
     const struct cells *cells;
-    const char *data_name; /* of the file beside */
+    const char *data_name; /* name of the file with the tables */
     struct onnx_graph graph;
     struct out_file model, data; /* data.file NULL: tables are inside */
     uint64_t offset;
     int64_t width;
-    struct row_key *keys; /* of the table at hand, if it grows; `taken` of them have come */
+    struct row_key *keys; /* of the current table, if it grows; [taken] so far */
     int64_t taken;
     struct onnx_keys *keys_of; /* [values] of the program */
 };
@@ -51,7 +51,7 @@ static void write_keys(struct writing_onnx *w, struct onnx_keys *ret)
     ret->places = onnx_constant(&w->graph, ONNX_INT64, &shape, each);
 }
 
-/* Rows as they come: of several parts one lies behind the other, as they are looked up. */
+/* Rows in stored order: shard after shard, as lookups expect. */
 static err write_table(struct writing_onnx *w, const struct program_value *v, int *ret)
 {
     struct stored_table table;
@@ -73,7 +73,7 @@ static err write_table(struct writing_onnx *w, const struct program_value *v, in
 
 /* ---- the graph ---- */
 
-/* Numbers as they are stored; ids of a text are ids. */
+/* The client gives numbers as stored, before scaling; or ids, as of text. */
 static int write_features(struct writing_onnx *w, const struct program_value *v)
 {
     struct onnx_graph *g = &w->graph;
@@ -97,7 +97,7 @@ static int write_input(struct writing_onnx *w, const struct program_value *v)
     return onnx_reshape(&w->graph, x, dims, v->shape.rank);
 }
 
-/* Numbers that are in memory */
+/* A constant that is in memory */
 static err write_constant(struct writing_onnx *w, const struct program_value *v, int *ret)
 {
     const int64_t count = shape_count(&v->shape);

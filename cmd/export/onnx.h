@@ -1,4 +1,4 @@
-/* onnx.h - a program as an ONNX model of the operators of ai.onnx. */
+/* onnx.h - writes a program as an ONNX model, with the operators of ai.onnx. */
 #ifndef CMD_EXPORT_ONNX_H
 #define CMD_EXPORT_ONNX_H
 
@@ -6,25 +6,25 @@
 #include "cmd/export/onnx_graph.h"
 #include "cmd/export/program.h"
 
-/* OUT/NAME.onnx; where numbers take more than ONNX_INSIDE_BYTES, or else if wanted, its tables are
- * in NAME.onnx.data. */
+/* Writes OUT/NAME.onnx; tables go to NAME.onnx.data if wanted, or if constants take more than
+ * ONNX_INSIDE_BYTES. */
 enum { ONNX_INSIDE_BYTES = 1 << 30 };
 err onnx_write(const char *out, const char *name, const struct program *, const struct cells *,
                bool tables_beside);
 
-/* Whether the column is made of words or crosses: then the client has to give ids. */
+/* Whether the client has to give the column's ids: it hashes or looks up words, or is a cross. */
 bool onnx_leaves(const struct column_spec *);
 
 /* ---- onnx_program.c ---- */
-/* Of a table that grows: its keys in ascending order, and where their rows are */
+/* Of a table that grows: its keys in ascending order, and the numbers of their rows */
 struct onnx_keys {
     int ids, places;
 };
-/* keys: of its first input */
+/* inputs: graph values; keys: of the table, if the first input is one that grows */
 int onnx_write_value(struct onnx_graph *, const struct program *, int value, const int *inputs,
                      const struct onnx_keys *keys);
 
-/* ---- onnx_cells.c: [batch, max], of float, or of ids, -1: none ---- */
+/* ---- onnx_cells.c: [batch, max] of float, or of ids, where -1 is missing ---- */
 int onnx_write_column(struct onnx_graph *, const struct cells *, int column, int64_t max);
 
 #endif

@@ -1,5 +1,5 @@
-/* onnx_cells.c - the columns of rows as an ONNX graph takes them: numbers of a cell, or ids. NaN
- * and -1 are no value. ONNX has no hash of words.
+/* onnx_cells.c - turns cells, which are numbers or ids, into columns in an ONNX graph. NaN and -1
+ * are missing values. ONNX cannot hash words.
  */
 #include <math.h>
 
@@ -13,14 +13,14 @@ bool onnx_leaves(const struct column_spec *spec)
            cells_is(spec, "vocabulary") || cells_is(spec, "crossed");
 }
 
-/* [batch] where a row has one value */
+/* An input [batch, max], or [batch] if max is 1 */
 static int write_given(struct onnx_graph *g, const char *name, enum onnx_type type, int64_t max)
 {
     const struct shape shape = {max > 1 ? 2 : 1, {1, max}};
     return onnx_reshape(g, onnx_input(g, name, type, &shape), (const int64_t[]){-1, max}, 2);
 }
 
-/* 1 in rows for which the condition holds in no place */
+/* True in rows that have no value for which the condition holds */
 static int in_no_place(struct onnx_graph *g, int condition)
 {
     const int ones = onnx_cast(g, ONNX_INT64, condition);
@@ -49,7 +49,7 @@ static int is_id(struct onnx_graph *g, int ids)
     return onnx_two(g, "GreaterOrEqual", ids, onnx_int64(g, 0));
 }
 
-/* Numbers from 0 on that are below a limit; others are the default, or none. */
+/* Ids from 0 to below a limit; others become the default, or -1. */
 static int write_whole(struct onnx_graph *g, const struct column_spec *spec, const char *limit,
                        int64_t stand_in, int64_t max)
 {
@@ -79,7 +79,7 @@ static int standardized(struct onnx_graph *g, const struct numeric_attributes *a
     return onnx_two(g, "Div", x, onnx_constant(g, ONNX_DOUBLE, &shape, a->deviation.at));
 }
 
-/* As data.scale and data.offset have it */
+/* Applies data.scale and data.offset. */
 static int scaled(struct onnx_graph *g, const struct cells *c, int x)
 {
     x = onnx_cast(g, ONNX_DOUBLE, onnx_cast(g, ONNX_FLOAT, x));
@@ -107,7 +107,7 @@ static int write_numeric(struct onnx_graph *g, const struct cells *c,
     return scaled(g, c, x);
 }
 
-/* Since 1970, of a date; also where its cells are milliseconds */
+/* A date in seconds since 1970, also if its cells are milliseconds */
 static int write_seconds(struct onnx_graph *g, const struct cells *c,
                          const struct column_spec *spec)
 {

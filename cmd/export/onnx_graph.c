@@ -30,7 +30,7 @@ void onnx_graph_drop(struct onnx_graph *g)
     buffer_drop(&g->outputs);
 }
 
-/* No column is called so. */
+/* A name that no column has */
 static void put_name(struct buffer *b, int field, int value)
 {
     char name[ONNX_NAME_MAX];
@@ -183,7 +183,7 @@ int onnx_constant_beside(struct onnx_graph *g, const struct shape *shape, const 
     return g->count++;
 }
 
-/* ---- what a client gives and gets ---- */
+/* ---- inputs and outputs ---- */
 
 static void put_type(struct buffer *b, enum onnx_type type, const struct shape *shape)
 {
@@ -203,7 +203,7 @@ static void put_type(struct buffer *b, enum onnx_type type, const struct shape *
     proto_close(b, of);
 }
 
-/* The nodes read a copy, whose name is a number. */
+/* Nodes read a copy of it, which is named by a number as all values are. */
 int onnx_input(struct onnx_graph *g, const char *name, enum onnx_type type,
                const struct shape *shape)
 {

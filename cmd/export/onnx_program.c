@@ -1,5 +1,5 @@
-/* onnx_program.c - the primitives of a program as operators of ai.onnx. Images are [batch, channel,
- * y, x] there.
+/* onnx_program.c - the primitives of a program as operators of ai.onnx, where images are [batch,
+ * channel, y, x].
  */
 #include <string.h>
 
@@ -92,7 +92,7 @@ static int gather(struct onnx_graph *g, int from, int at)
     return y;
 }
 
-/* Row 0 where there is no id: what reads it multiplies by what is there. */
+/* Row 0 for a missing id: its readers multiply by PRIMITIVE_PRESENT. */
 static int write_gather(struct onnx_graph *g, const struct program_value *table, const int *in)
 {
     int64_t first[PS_MAX] = {0};
@@ -106,8 +106,7 @@ static int write_gather(struct onnx_graph *g, const struct program_value *table,
     return gather(g, in[0], onnx_two(g, "Add", begin, onnx_two(g, "Div", place, parts)));
 }
 
-/* The place of the last key that is not above the id, or the first; halving what is left of them is
- * written out. */
+/* The index of the last key that is not above the id, or 0: an unrolled binary search. */
 static int place_of_key(struct onnx_graph *g, int ids, int keys, int64_t count)
 {
     int64_t step = 1;
@@ -122,7 +121,7 @@ static int place_of_key(struct onnx_graph *g, int ids, int keys, int64_t count)
     return at;
 }
 
-/* Zeros where there is no such key */
+/* Rows by key; zeros for an id that is no key */
 static int write_find(struct onnx_graph *g, const struct program_value *table, const int *in,
                       const struct onnx_keys *keys)
 {
@@ -159,7 +158,7 @@ static int write_softmax(struct onnx_graph *g, int x)
     return y;
 }
 
-/* Without attributes */
+/* Primitives that are one operator without attributes */
 static const char *const ops[PRIMITIVE_COUNT] = {
     [PRIMITIVE_MATMUL] = "MatMul",     [PRIMITIVE_ADD] = "Add",    [PRIMITIVE_SUBTRACT] = "Sub",
     [PRIMITIVE_MULTIPLY] = "Mul",      [PRIMITIVE_DIVIDE] = "Div", [PRIMITIVE_MAXIMUM] = "Max",

@@ -120,7 +120,7 @@ int program_transpose(struct program *p, int x, const int64_t axes[RANK_MAX])
     return program_add(p, &y);
 }
 
-/* Of more than a value reads: the first of them together, and so on, then these. */
+/* Of more inputs than one value can have: concatenates groups of them, then the results. */
 static int concat_in_turn(struct program *p, const int *inputs, int count, int axis)
 {
     int parts[(INPUTS_MAX + PROGRAM_INPUTS_MAX - 1) / PROGRAM_INPUTS_MAX], part_count = 0;

@@ -1,7 +1,7 @@
-/* program.h - a model as a list of values, each made of earlier ones by one of a few primitives:
- * what every format of an export is written from.
+/* program.h - a model as a list of values, each computed from earlier ones by one of a few
+ * primitives: the intermediate form that every export format is written from.
  *
- * Axis 0 of a value that is no constant is the batch, here of 1 row; no primitive mixes rows.
+ * Axis 0 of every value but a constant is the batch, here of 1 row; no primitive mixes rows.
  */
 #ifndef CMD_EXPORT_PROGRAM_H
 #define CMD_EXPORT_PROGRAM_H
@@ -16,13 +16,13 @@ enum primitive {
     PRIMITIVE_INPUT,    /* numbers, or ids */
     PRIMITIVE_CONSTANT, /* data */
     PRIMITIVE_MATMUL,   /* [..., m, k] [k, n], or [..., m, k] [..., k, n] */
-    PRIMITIVE_ADD,      /* this and the next ones: of two, broadcast as in numpy */
+    PRIMITIVE_ADD,      /* this and the next five: of two values, broadcast as in numpy */
     PRIMITIVE_SUBTRACT,
     PRIMITIVE_MULTIPLY,
     PRIMITIVE_DIVIDE,
     PRIMITIVE_MAXIMUM,
     PRIMITIVE_MINIMUM,
-    PRIMITIVE_EXP, /* this and the next ones: of single numbers */
+    PRIMITIVE_EXP, /* this and the next eight: element by element */
     PRIMITIVE_LOG,
     PRIMITIVE_SQRT,
     PRIMITIVE_TANH,
@@ -30,21 +30,21 @@ enum primitive {
     PRIMITIVE_SOFTPLUS,
     PRIMITIVE_ERF,
     PRIMITIVE_ABS,
-    PRIMITIVE_POSITIVE, /* 1 above 0, else 0 */
-    PRIMITIVE_PRESENT,  /* of ids: 1, or 0 where there is none */
-    PRIMITIVE_GATHER,   /* a table [rows, width] and ids: their rows, row 0 where there is no id */
-    PRIMITIVE_SUM,      /* this and the next ones: over axes, which stay with one place */
+    PRIMITIVE_POSITIVE, /* 1 if above 0, else 0 */
+    PRIMITIVE_PRESENT,  /* of ids: 1, or 0 for a missing id */
+    PRIMITIVE_GATHER,   /* a table [rows, width] and ids: their rows; row 0 for a missing id */
+    PRIMITIVE_SUM,      /* this and the next two: reduce axes to size 1 */
     PRIMITIVE_MEAN,
     PRIMITIVE_LARGEST,
     PRIMITIVE_SOFTMAX, /* over the last axis */
     PRIMITIVE_RESHAPE,
-    PRIMITIVE_TRANSPOSE, /* axes: which one of the input each is */
+    PRIMITIVE_TRANSPOSE, /* axes: of the input, in the order of the result */
     PRIMITIVE_CONCAT,    /* axis */
-    PRIMITIVE_SLICE,     /* axes: first place of each */
-    PRIMITIVE_PAD,       /* axes: places before each; number: what they are */
+    PRIMITIVE_SLICE,     /* axes: the first index of each */
+    PRIMITIVE_PAD,       /* axes: padding before each; number: its value */
     PRIMITIVE_CONV2D,    /* of an image and a kernel [y, x, in / groups, out] */
     PRIMITIVE_MAX_POOL,
-    PRIMITIVE_AVG_POOL, /* of what is in the image */
+    PRIMITIVE_AVG_POOL, /* padding does not count */
     PRIMITIVE_COUNT
 };
 extern const char *const primitive_names[];
@@ -54,30 +54,29 @@ struct program_value {
     int inputs[PROGRAM_INPUTS_MAX]; /* earlier values */
     int input_count;
     struct shape shape;
-    bool is_ids;      /* int64; below 0: none */
-    bool is_weights;  /* of an input: what each id of the column counts */
+    bool is_ids;      /* int64; below 0: missing */
+    bool is_weights;  /* of an input: the weights of the column's ids */
     const char *name; /* of an input: the column; of a constant: the variable, or "" */
     int64_t axes[RANK_MAX];
-    bool goes[RANK_MAX];    /* of SUM, MEAN, LARGEST */
+    bool goes[RANK_MAX];    /* of SUM, MEAN, LARGEST: which axes are reduced */
     int axis;               /* of CONCAT */
     float number;           /* of PAD */
     struct window2d window; /* of CONV2D and pools */
     int64_t groups;         /* of CONV2D */
     const float *data;      /* of a constant; NULL: a table, which stays in the checkpoint */
-    bool is_looked_up;      /* a constant: rows of it are read by their ids */
-    bool grows;             /* such a table: its rows are named by keys, in any order */
-    const int64_t *keys;    /* of such a table that is data: ascending, as its rows are */
-    int parts;    /* such a table: ids went to this many by turns, which lie one behind the
-                     other; 0: ids are places */
-    int64_t uses; /* set by program_count_uses */
+    bool is_looked_up;      /* a constant: a table whose rows are looked up by ids */
+    bool grows;             /* such a table: its rows have keys, in any order */
+    const int64_t *keys;    /* of such a table with data: ascending; rows in their order */
+    int parts;              /* of a table: shards (id % parts), concatenated; 0: ids are rows */
+    int64_t uses;           /* set by program_count_uses */
 };
 
-/* Numbers of all constants that are written as text: a compiler takes minutes for more. */
+/* Floats of all constants that are written as C text: compiling more takes minutes. */
 enum { PROGRAM_FLOATS_MAX = 8 << 20 };
-/* Those of a table that is read into memory */
+/* Floats of a table that can be read into memory */
 static const int64_t PROGRAM_TABLE_FLOATS_MAX = INT64_C(1) << 34;
 
-/* What a head or a node says, named as predict names it */
+/* An output of a head or a node, named as in `dtrain predict` */
 struct said_value {
     const char *name; /* "probabilities", "click/probability", "user_vector" */
     int value;
@@ -93,17 +92,17 @@ struct program {
     struct said_value outputs[PROGRAM_OUTPUTS_MAX];
     int output_count;
     struct bundle *bundle;           /* constants come from it */
-    struct newest *newest;           /* laid over it; NULL: nothing is */
-    const struct name_map *averages; /* [average_count] variables that are read from them */
+    struct newest *newest;           /* newer values that replace those; NULL: none */
+    const struct name_map *averages; /* [average_count] variables whose averages are used */
     int average_count;
-    bool leaves_tables;               /* in the checkpoint: their rows are not read yet */
-    int64_t constant_floats, dropped; /* numbers in constants; nodes that were for training only */
+    bool leaves_tables;               /* their rows are not read, but left to the writer */
+    int64_t constant_floats, dropped; /* floats in used constants; nodes that only training needs */
 };
 
-/* The value that is made of these; its shape is the primitive's own where that is said. */
+/* Each adds a value and returns its index; those without a shape argument derive it. */
 int program_add(struct program *, const struct program_value *);
 int program_constant(struct program *, const char *name, const struct shape *, const float *data);
-int program_number(struct program *, float);                     /* of rank 0 */
+int program_number(struct program *, float);                     /* a scalar */
 int program_two(struct program *, enum primitive, int a, int b); /* broadcast */
 int program_one(struct program *, enum primitive, int x);
 int program_reduce(struct program *, enum primitive, int x, const bool goes[RANK_MAX]);
@@ -112,28 +111,28 @@ int program_matmul(struct program *, int a, int b);
 int program_transpose(struct program *, int x, const int64_t axes[RANK_MAX]);
 int program_concat(struct program *, const int *inputs, int count, int axis);
 
-/* Of a table whose ids went to parts by turns */
+/* Rows of one shard of a table with `parts` shards */
 int64_t program_part_rows(const struct program_value *, int part);
 
-/* Of a table that grows: the key of a row, and where that row lies */
+/* Of a table that grows: the key of a row, and the row's number */
 struct row_key {
     int64_t id, place;
 };
 void program_sort_keys(struct row_key *, int64_t count); /* ids ascending */
 
-/* Its output for a row depends on the other rows of the batch. */
+/* Whether its output for a row depends on other rows of the batch */
 bool program_compares_rows(const struct node_spec *);
-/* Of the spec, before its graph is made for one row: of products with other rows of the batch their
- * two inputs are said, whatever the blocks are in which these are compared. */
+/* To be called before the graph is built for one row: clears "block" of nodes that compare rows,
+ * since the batch of 1 is no multiple of it; their inputs are exported instead. */
 void program_leave_blocks(const struct node_spec *, int count);
-/* What is named as --outputs names it, or all heads, at the values of the checkpoint. ERR_INPUT
- * names the node that cannot be exported, and why. */
+/* Adds what computes these outputs (as in --outputs), or all heads, with the values of the
+ * checkpoint. ERR_INPUT names a node that cannot be exported, and why. */
 err program_lower(struct program *, const struct graph *, const struct strings *outputs);
-/* Multiplications and additions of constants go into the kernel before them. Returns how many. */
+/* Folds multiplications and additions of constants into kernels before them. Returns how many. */
 int program_fold(struct program *);
-/* A table of the checkpoint, with what is laid over it */
+/* A table of the checkpoint, with its newer rows if there are any */
 err program_find_table(const struct program *, const char *name, struct stored_table *ret);
-/* How often each value is read; 0: by nobody, and nothing of it is written. */
+/* Sets how often each value is read; unused ones (0) are not written. */
 void program_count_uses(struct program *);
 
 #endif

@@ -1,6 +1,7 @@
-/* saved_model.c - see saved_model.h. The form is that of TensorFlow 1, which `tf.saved_model.load`,
- * TensorFlow Serving and the C API read: one graph, variables in a checkpoint beside it, signatures
- * by the names of their tensors. Field numbers: saved_model.proto, meta_graph.proto, saver.proto.
+/* saved_model.c - see saved_model.h. The format is that of TensorFlow 1, which
+ * `tf.saved_model.load`, TensorFlow Serving and the C API read: one graph, variables in a
+ * checkpoint, signatures as names of tensors. Field numbers: saved_model.proto, meta_graph.proto,
+ * saver.proto.
  */
 #include "cmd/export/saved_model.h"
 
@@ -31,17 +32,17 @@ enum { MAP_KEY = 1, MAP_VALUE = 2 };
 enum { SIGNATURE_INPUT = 1, SIGNATURE_OUTPUT = 2, SIGNATURE_METHOD = 3 };
 enum { INFO_NAME = 1, INFO_TYPE = 2, INFO_SHAPE = 3 };
 enum { COLLECTION_NODES = 1, NODES_VALUE = 1, SAVER_V2 = 2 };
-enum { SMALL_FLOATS = 64 /* of a constant that stands in the graph */, PATH_MAX_HERE = 4096 };
+enum { SMALL_FLOATS = 64 /* of a constant inside the graph */, PATH_MAX_HERE = 4096 };
 
-/* Tensors of a signature */
+/* An input or output of a signature */
 struct named_tensor {
     const char *name;
     struct tf_tensor at;
     enum tf_type type;
-    struct shape shape; /* below 0: any */
+    struct shape shape; /* negative: any size */
 };
 
-/* What a variable holds: of a table that grows its keys, too, and where their rows are */
+/* What a variable holds; a table that grows has two more, for keys and their row numbers. */
 enum variable_content { CONTENT_ROWS, CONTENT_KEYS, CONTENT_PLACES };
 static enum tf_type type_of(enum variable_content content)
 {
@@ -53,14 +54,14 @@ struct model_saving {
     const struct cells *cells;
     struct tf_graph graph;
     struct tf_cells given;
-    struct tf_tensor *constants; /* [program->count] that stand in the graph */
+    struct tf_tensor *constants; /* [program->count] those inside the graph */
     struct saved_variable {
         const char *name;
         enum variable_content content;
-        int value; /* of the program */
+        int value; /* in the program */
         struct tf_tensor handle;
     } * variables;
-    int variable_count, *variable_of; /* [program->count] the first one of a value; -1: none */
+    int variable_count, *variable_of; /* [program->count] first variable of a value, or -1 */
     struct named_tensor inputs[2][CELLS_MAX],
         outputs[2][PROGRAM_OUTPUTS_MAX]; /* of both signatures */
     int input_count[2];
@@ -71,7 +72,7 @@ struct model_saving {
 
 /* ---- variables ---- */
 
-/* No other one has it. */
+/* A name that no other variable has */
 static const char *free_name(const struct model_saving *s, const char *name)
 {
     const char *free_one = name;
@@ -114,7 +115,7 @@ static void write_constant(struct model_saving *s, int value)
     add_variable(s, value, CONTENT_PLACES, arena_format(s->program->arena, "%s/places", name));
 }
 
-/* What is fed with the name of the checkpoint, and the node that has read all of it */
+/* The input for the path of the checkpoint, and the node that restores all variables from it */
 static void write_restore(struct model_saving *s)
 {
     struct tf_graph *g = &s->graph;
@@ -152,7 +153,7 @@ static void write_init(struct model_saving *s)
     for (int i = 0; i < s->graph.init_count; i++) tf_control(&s->graph, s->graph.inits[i]);
 }
 
-/* ---- what a client gives ---- */
+/* ---- inputs ---- */
 
 static void add_input(struct model_saving *s, int signature, const char *name, enum tf_type type,
                       const struct shape *shape, struct tf_tensor at)
@@ -161,7 +162,7 @@ static void add_input(struct model_saving *s, int signature, const char *name, e
         (struct named_tensor){.name = name, .at = at, .type = type, .shape = *shape};
 }
 
-/* Numbers as they are stored; ids of a text are ids. */
+/* The client gives numbers as stored, before scaling; or ids, as of text. */
 static struct tf_tensor write_features(struct model_saving *s, const struct program_value *v)
 {
     struct tf_graph *g = &s->graph;
@@ -178,7 +179,7 @@ static struct tf_tensor write_features(struct model_saving *s, const struct prog
     return tf_cast(g, TF_DOUBLE, TF_FLOAT, y);
 }
 
-/* ret: [cells] */
+/* Adds the inputs of a signature: one per cell, or serialized Examples. ret: [cells] */
 static void write_given(struct model_saving *s, int signature, struct tf_tensor *ret)
 {
     struct tf_graph *g = &s->graph;
@@ -222,7 +223,7 @@ static struct tf_tensor read_variable(struct model_saving *s, int variable)
     return x;
 }
 
-/* A variable is read anew by each signature; rows are looked up where they lie. */
+/* Each signature reads a variable by its own node; lookups take the handle and read only rows. */
 static struct tf_tensor read_constant(struct model_saving *s, int value)
 {
     const int variable = s->variable_of[value];
@@ -308,7 +309,7 @@ static void put_saver(struct buffer *b, const struct model_saving *s)
     proto_close(b, saver);
 }
 
-/* What is run when variables are there */
+/* The op to run after variables are restored */
 static void put_init(struct buffer *b, const struct model_saving *s)
 {
     char name[TF_NAME_MAX];
@@ -350,7 +351,7 @@ static struct bundle_piece piece_of(const struct model_saving *s, const struct s
     return piece;
 }
 
-/* Rows as they come, or their keys */
+/* Copies rows in stored order, or collects their keys. */
 struct copying {
     struct bundle_writer *writer;
     int64_t width, taken;
@@ -373,7 +374,7 @@ static err take_keys(void *context, const int64_t *ids, int64_t count, const flo
     return OK;
 }
 
-/* Of several parts one lies behind the other, as they are looked up. */
+/* In stored order: shard after shard, as lookups expect. */
 static err write_rows(const struct bundle_piece *piece, const struct stored_table *table,
                       struct bundle_writer *writer)
 {
@@ -463,7 +464,7 @@ static err write_message(const struct model_saving *s)
     return e;
 }
 
-/* Behind a URL the graph, which is what makes a folder a model, comes last. */
+/* The graph is what makes a folder a model; behind a URL it is written last. */
 static void remove_partial(const struct model_saving *s)
 {
     static const char *const files[] = {"/saved_model.pb", "/variables/variables.index",
@@ -490,7 +491,7 @@ static err find_version(const struct model_saving *s, bool *ret_is_there)
     return file_find(path, ret_is_there, &unused);
 }
 
-/* Behind a URL folders cannot be renamed, so it writes to the final one. */
+/* Behind a URL folders cannot be renamed, so files go to the final one. */
 static err name_folders(struct model_saving *s, const char *out, int64_t version)
 {
     bool is_there;
@@ -515,7 +516,7 @@ static err publish(const struct model_saving *s)
     return OK;
 }
 
-/* Keeps the error of writing, also if removing the partial folder fails. */
+/* Keeps the error of writing even if removing the partial folder fails. */
 static err fail_partial(const struct model_saving *s, err e)
 {
     char text[ERROR_TEXT_MAX];

@@ -1,5 +1,5 @@
-/* tf_cells.c - the cells of rows to the inputs of a program, in TensorFlow's ops. Values of a cell
- * are a matrix [batch, values], in which an empty text, NaN and a number below 0 are no value.
+/* tf_cells.c - turns cells into the inputs of a program, with TensorFlow's ops. Values of a cell
+ * are a matrix [batch, values], where an empty text, NaN or a negative integer is a missing value.
  */
 #include <limits.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "core/data/columns/date.h"
 #include "core/data/columns/numeric.h"
 
-static const int64_t CROSS_KEY = INT64_C(0xDECAFCAFFE); /* TensorFlow's own, and ours */
+static const int64_t CROSS_KEY = INT64_C(0xDECAFCAFFE); /* TensorFlow's default, and dtrain's */
 
 static const struct column_source *source_of(const struct column_spec *spec)
 {
@@ -81,7 +81,7 @@ static struct tf_tensor time_of(struct tf_graph *g, struct tf_tensor x)
     return tf_select(g, TF_DOUBLE, is_none, tf_double(g, NAN), tf_cast(g, TF_INT64, TF_DOUBLE, x));
 }
 
-/* As it is in Examples */
+/* The type of the cell in Examples */
 static enum tf_type example_type(const struct tf_cells *t, int cell)
 {
     if (t->types[cell] == TF_UINT8) return TF_STRING;
@@ -89,7 +89,7 @@ static enum tf_type example_type(const struct tf_cells *t, int cell)
     return t->given.is_time[cell] ? TF_INT64 : TF_FLOAT;
 }
 
-/* One image of each Example: TensorFlow refuses bytes of fewer or more. */
+/* One image per Example; TensorFlow fails if the number of bytes is another. */
 static struct tf_tensor pixels_of(struct tf_graph *g, struct tf_tensor bytes,
                                   const struct shape *pixels)
 {
@@ -140,11 +140,11 @@ void tf_parse_examples(const struct tf_cells *t, struct tf_graph *g, struct tf_t
 
 /* ---- values of a cell ---- */
 
-/* [batch, values], and where there is one */
+/* at: [batch, values]; is_there: bool, false for a missing value */
 struct values {
     enum tf_type type;
     struct tf_tensor at, is_there;
-    bool is_one; /* a value a row */
+    bool is_one; /* one value per row */
 };
 
 static struct tf_tensor expand(struct tf_graph *g, enum tf_type type, struct tf_tensor x, int axis)
@@ -193,7 +193,7 @@ static struct tf_tensor is_there(struct tf_graph *g, enum tf_type type, struct t
     return tf_two(g, "Equal", TF_DOUBLE, x, x);
 }
 
-/* Empty where it is a word that stands for no value */
+/* Replaces words that stand for a missing value by empty ones. */
 static struct tf_tensor without_missing(const struct tf_cells *t, struct tf_graph *g,
                                         struct tf_tensor words)
 {
@@ -236,7 +236,7 @@ static struct tf_tensor numbers_of(struct tf_graph *g, const struct values *v)
     return v->type == TF_STRING ? parsed(g, v, TF_DOUBLE) : tf_cast(g, v->type, TF_DOUBLE, v->at);
 }
 
-/* What stands behind a colon; 1 where there is none */
+/* The number after the colon, or 1 without one */
 static struct tf_tensor weights_of(struct tf_graph *g, const struct values *v)
 {
     struct values behind = *v;
@@ -247,7 +247,7 @@ static struct tf_tensor weights_of(struct tf_graph *g, const struct values *v)
     return tf_cast(g, TF_DOUBLE, TF_FLOAT, parsed(g, &behind, TF_DOUBLE));
 }
 
-/* A weight behind a colon is read by itself. */
+/* The integers, without a weight after a colon */
 static struct tf_tensor wholes_of(struct tf_graph *g, const struct values *v)
 {
     struct values plain = *v;
@@ -262,7 +262,7 @@ static struct tf_tensor wholes_of(struct tf_graph *g, const struct values *v)
 
 /* ---- ids ---- */
 
-/* -1 is none, however it is written: "-1", "-01", "-1:2" */
+/* Marks ids of -1 as missing, however they are written: "-1", "-01", "-1:2". */
 static void drop_no_ids(struct tf_graph *g, const struct column_spec *spec, struct values *v)
 {
     if (v->type == TF_INT64 || !(cells_is(spec, "identity") || cells_is(spec, "ids"))) return;
@@ -301,13 +301,13 @@ static struct tf_tensor found(const struct tf_cells *t, struct tf_graph *g, int 
     return tf_select(g, TF_INT64, is_there(g, TF_INT64, ids), ids, other);
 }
 
-/* How many boundaries are at most the number */
+/* Counts the boundaries that are not above the number. */
 static struct tf_tensor bucketized(const struct tf_cells *t, struct tf_graph *g,
                                    const struct column_spec *spec, struct tf_tensor numbers)
 {
     struct floats boundaries = {0};
     if (cells_boundaries(t->cells, spec, &boundaries))
-        boundaries.count = 0; /* it was read before */
+        boundaries.count = 0; /* read before without error */
     const struct tf_tensor sorted =
         tf_constant(g, TF_DOUBLE, &(struct shape){2, {1, boundaries.count}}, boundaries.at);
     const struct tf_tensor row = tf_reshape(g, TF_DOUBLE, numbers, (const int64_t[]){1, -1}, 2);
@@ -320,7 +320,7 @@ static struct tf_tensor bucketized(const struct tf_cells *t, struct tf_graph *g,
 
 /* ---- times ---- */
 
-/* What TensorFlow has no op for is left to the client: a text becomes seconds since 1970. */
+/* The client converts dates from text to seconds since 1970: TensorFlow has no op for it. */
 static struct tf_tensor seconds_of(struct tf_graph *g, const struct column_spec *spec,
                                    const struct values *v)
 {
@@ -338,7 +338,7 @@ static struct tf_tensor part_of_time(struct tf_graph *g, const struct column_spe
                            tf_select(g, TF_DOUBLE, is_there(g, TF_DOUBLE, x), x, tf_double(g, 0)));
 }
 
-/* [batch, values]; -1: none */
+/* [batch, values]; -1: missing */
 static struct tf_tensor ids_of(const struct tf_cells *t, struct tf_graph *g, int column,
                                const struct values *v)
 {
@@ -367,7 +367,8 @@ static struct tf_tensor count_row(struct tf_graph *g, struct tf_tensor is_there)
     return tf_reduce(g, "Sum", TF_INT64, ones, (const int64_t[]){1}, 1, true);
 }
 
-/* Where in the row each id goes: they stand side by side, the first or the last of too many. */
+/* The index of each id in the row without missing ones; if there are more than max, the first or
+ * the last max are within 0 to max - 1. */
 static struct tf_tensor places(struct tf_graph *g, struct tf_tensor is_id, int64_t max,
                                bool keeps_last)
 {
@@ -381,7 +382,7 @@ static struct tf_tensor places(struct tf_graph *g, struct tf_tensor is_id, int64
     return tf_two(g, "Sub", TF_INT64, y, tf_two(g, "Maximum", TF_INT64, over, tf_int64(g, 0)));
 }
 
-/* Which value goes to which place: [batch, values, max] */
+/* Which value goes to which index: bool [batch, values, max] */
 static struct tf_tensor takes(struct tf_graph *g, struct tf_tensor ids, int64_t max,
                               bool keeps_last)
 {
@@ -408,7 +409,7 @@ static struct tf_tensor side_by_side(struct tf_graph *g, struct tf_tensor ids, i
     return tf_two(g, "Sub", TF_INT64, sum, tf_int64(g, 1));
 }
 
-/* In the first place of a row that has no value */
+/* Puts the default id first in rows without a value. */
 static struct tf_tensor with_stand_in(struct tf_graph *g, struct tf_tensor ids,
                                       struct tf_tensor is_value, int64_t max, int64_t stand_in)
 {
@@ -433,7 +434,7 @@ static struct tf_tensor joined(struct tf_graph *g, enum tf_type type, struct tf_
     return y;
 }
 
-/* Words of a cell, or ids of a column, which has one for a row without any */
+/* Words of a cell, or ids of a column, including its default id for a row without any */
 static struct values key_of(const struct tf_cells *t, struct tf_graph *g, const char *key,
                             const struct tf_tensor *given)
 {
@@ -490,7 +491,7 @@ static struct tf_tensor write_cross(const struct tf_cells *t, struct tf_graph *g
 
 /* ---- numbers ---- */
 
-/* So many a row: NaN where there are fewer */
+/* Pads or cuts each row to max values; padding is NaN. */
 static struct tf_tensor cut(struct tf_graph *g, struct tf_tensor x, int64_t max)
 {
     const int32_t around[2][2] = {{0, 0}, {0, (int32_t)max}};
@@ -515,7 +516,7 @@ static struct tf_tensor standardized(struct tf_graph *g, const struct numeric_at
     return tf_two(g, "RealDiv", TF_DOUBLE, x, tf_constant(g, TF_DOUBLE, &shape, a->deviation.at));
 }
 
-/* As data.scale and data.offset have it */
+/* Applies data.scale and data.offset. */
 static struct tf_tensor scaled(const struct tf_cells *t, struct tf_graph *g, struct tf_tensor x)
 {
     const struct data_spec *data = t->cells->data;

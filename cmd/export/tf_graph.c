@@ -8,7 +8,7 @@
 enum { GRAPH_NODE = 1, GRAPH_VERSIONS = 4, VERSIONS_PRODUCER = 1 };
 enum { NODE_NAME = 1, NODE_OP = 2, NODE_INPUT = 3, NODE_ATTR = 5 };
 enum { MAP_KEY = 1, MAP_VALUE = 2 };
-/* Of a value and, where they are several, of the list in it */
+/* Fields of AttrValue, and of its list */
 enum {
     VALUE_LIST = 1,
     VALUE_TEXT = 2,
@@ -20,7 +20,7 @@ enum {
 };
 enum { SHAPE_DIM = 2, DIM_SIZE = 1 };
 enum { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TENSOR_CONTENT = 4, TENSOR_TEXT = 8 };
-enum { PRODUCER = 134 /* TensorFlow 1.15, whose ops every later one has */ };
+enum { PRODUCER = 134 /* TensorFlow 1.15, whose ops all later ones have */ };
 
 /* ---- nodes ---- */
 
@@ -158,7 +158,7 @@ void tf_attr_shapes(struct tf_graph *g, const char *name, const struct shape *sh
     close_attr(g, a);
 }
 
-/* ---- nodes that are often needed ---- */
+/* ---- common nodes ---- */
 
 struct tf_tensor tf_one(struct tf_graph *g, const char *op, enum tf_type type, struct tf_tensor x)
 {

@@ -1,4 +1,4 @@
-/* tf_graph.h - TensorFlow's GraphDef, node by node. */
+/* tf_graph.h - builds a TensorFlow GraphDef node by node. */
 #ifndef CMD_EXPORT_TF_GRAPH_H
 #define CMD_EXPORT_TF_GRAPH_H
 
@@ -16,7 +16,7 @@ enum tf_type {
     TF_BOOL = 10,
 };
 
-/* A tensor: which output of which node */
+/* An output of a node */
 struct tf_tensor {
     int node, output;
 };
@@ -25,13 +25,13 @@ enum { TF_INITS_MAX = 1024, TF_NAME_MAX = 32 };
 struct tf_graph {
     struct buffer bytes; /* of the GraphDef */
     int count;
-    size_t node; /* begin of the one that is open */
+    size_t node; /* offset of the open one */
     bool is_open;
-    int inits[TF_INITS_MAX]; /* nodes that are run once, after variables are there */
+    int inits[TF_INITS_MAX]; /* nodes to run once, after variables are restored */
     int init_count;
 };
 
-/* A node of these inputs; the calls of tf_attr that follow are about it. */
+/* A node with these inputs; tf_attr_* calls that follow add to it. */
 struct tf_tensor tf_node(struct tf_graph *, const char *op, const struct tf_tensor *inputs,
                          int count);
 void tf_attr_type(struct tf_graph *, const char *name, enum tf_type);
@@ -43,9 +43,9 @@ void tf_attr_types(struct tf_graph *, const char *name, const enum tf_type *, in
 void tf_attr_shape(struct tf_graph *, const char *name, const struct shape *);
 void tf_attr_shapes(struct tf_graph *, const char *name, const struct shape *, int count);
 void tf_control(struct tf_graph *, int node); /* before attributes */
-void tf_finish(struct tf_graph *);            /* the GraphDef is whole */
+void tf_finish(struct tf_graph *);            /* completes the GraphDef */
 
-/* Nodes whose only attribute is T, the type of what they compute with */
+/* Nodes whose only attribute is T, the type of their inputs */
 struct tf_tensor tf_one(struct tf_graph *, const char *op, enum tf_type, struct tf_tensor);
 struct tf_tensor tf_two(struct tf_graph *, const char *op, enum tf_type, struct tf_tensor,
                         struct tf_tensor);
@@ -58,7 +58,7 @@ struct tf_tensor tf_reshape(struct tf_graph *, enum tf_type, struct tf_tensor, c
 struct tf_tensor tf_reduce(struct tf_graph *, const char *op, enum tf_type, struct tf_tensor,
                            const int64_t *axes, int count, bool keeps);
 
-/* Constants. Of a shape; elements as they lie in memory */
+/* Constants; elements in native layout */
 struct tf_tensor tf_constant(struct tf_graph *, enum tf_type, const struct shape *,
                              const void *elements);
 struct tf_tensor tf_int32s(struct tf_graph *, const int64_t *, int count); /* a vector */
@@ -71,7 +71,7 @@ struct tf_tensor tf_placeholder(struct tf_graph *, enum tf_type, const struct sh
 
 const char *tf_name(struct tf_tensor, char ret[TF_NAME_MAX]); /* "n7:0" */
 
-/* A message of TensorInfo, or a field of it */
-void tf_put_shape(struct buffer *, int field, const struct shape *); /* below 0: not known */
+/* Appends a TensorShapeProto as that field. */
+void tf_put_shape(struct buffer *, int field, const struct shape *); /* negative: unknown */
 
 #endif

@@ -5,7 +5,7 @@
 #include "cmd/export/saved_model.h"
 #include "core/train/variables/layout.h"
 
-/* Axes as a Reshape takes them: the first is the batch, however large. */
+/* Reshapes to any batch size: the first axis is -1. */
 static struct tf_tensor reshaped(struct tf_graph *g, struct tf_tensor x, const struct shape *shape)
 {
     int64_t dims[RANK_MAX];
@@ -13,7 +13,7 @@ static struct tf_tensor reshaped(struct tf_graph *g, struct tf_tensor x, const s
     return tf_reshape(g, TF_FLOAT, x, dims, shape->rank);
 }
 
-/* ---- what is added around ---- */
+/* ---- padding ---- */
 
 static struct tf_tensor padded(struct tf_graph *g, struct tf_tensor x, int rank,
                                const int64_t (*around)[2], float number)
@@ -99,7 +99,7 @@ static struct tf_tensor split(struct tf_graph *g, struct tf_tensor x, int64_t pa
     return y;
 }
 
-/* Each group by itself, but where each channel is one and TensorFlow has that. */
+/* One convolution per group, or a depthwise one, if TensorFlow has that. */
 static struct tf_tensor write_groups(struct tf_graph *g, const struct program *p,
                                      const struct program_value *v, struct tf_tensor x,
                                      struct tf_tensor kernel)
@@ -181,7 +181,7 @@ static struct tf_tensor taken(struct tf_graph *g, struct tf_tensor from, struct 
     return y;
 }
 
-/* Rows of a variable */
+/* Looks up rows of a variable. */
 static struct tf_tensor gathered(struct tf_graph *g, struct tf_tensor table,
                                  struct tf_tensor places)
 {
@@ -192,7 +192,7 @@ static struct tf_tensor gathered(struct tf_graph *g, struct tf_tensor table,
     return y;
 }
 
-/* Of ids that went to parts by turns: part behind part */
+/* Row numbers of ids in a table of several shards, which are concatenated */
 static struct tf_tensor place_in_parts(struct tf_graph *g, const struct program_value *table,
                                        struct tf_tensor ids)
 {
@@ -206,7 +206,7 @@ static struct tf_tensor place_in_parts(struct tf_graph *g, const struct program_
     return tf_two(g, "AddV2", TF_INT64, begin, tf_two(g, "FloorDiv", TF_INT64, ids, parts));
 }
 
-/* Rows 0 where there is no id: what reads them multiplies by what is there. */
+/* Row 0 for a missing id: its readers multiply by PRIMITIVE_PRESENT. */
 static struct tf_tensor write_gather(struct tf_graph *g, const struct program_value *of,
                                      struct tf_tensor table, struct tf_tensor ids)
 {
@@ -215,8 +215,8 @@ static struct tf_tensor write_gather(struct tf_graph *g, const struct program_va
     return gathered(g, table, place);
 }
 
-/* in: the table, ids, its keys in ascending order and where their rows are. Zeros where there is no
- * such key */
+/* in: the table, ids, keys in ascending order, the numbers of their rows. Zeros for an id that is
+ * no key */
 static struct tf_tensor write_find(struct tf_graph *g, const struct program_value *of,
                                    const struct tf_tensor *in)
 {

@@ -1,5 +1,5 @@
-/* tf_times.c - parts of a point in time, in TensorFlow's ops: whole numbers in float64, which are
- * exact. */
+/* tf_times.c - parts of a time (hour, weekday, ...), with TensorFlow's ops on integers in float64,
+ * which is exact. */
 #include "cmd/export/saved_model.h"
 #include "core/data/columns/date.h"
 
@@ -13,8 +13,8 @@ static struct tf_tensor rest(struct tf_graph *g, struct tf_tensor x, double by)
     return tf_with_double(g, "FloorMod", x, by);
 }
 
-/* Of days since 1970 the day of the month or the month, from 0; a year begins in March here, so
- * that its last day is a leap day. */
+/* The day of the month, or the month, from 0, of days since 1970. Years begin in March here, so
+ * that a leap day is the last one. */
 static struct tf_tensor day_or_month(struct tf_graph *g, struct tf_tensor days, bool is_month)
 {
     const struct tf_tensor of_era = rest(g, tf_with_double(g, "AddV2", days, 719468), 146097);

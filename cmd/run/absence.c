@@ -17,7 +17,7 @@
 enum {
     TELL_MS = 2000,
     LOOK_MS = 50,
-    SIGNAL_MS = 300, /* twice, of what last acts have */
+    SIGNAL_MS = 300, /* for each of two waits before the process ends */
 };
 
 static bool is_worker(const struct run *run)
@@ -26,7 +26,7 @@ static bool is_worker(const struct run *run)
     return (kind == RUN_WORKER || kind == RUN_CHIEF) && run->cluster.task >= 0;
 }
 
-/* Those that are not there yet may still come. */
+/* Waits until all ps are connected, the limit is over, or the job has ended. */
 static void await_ps(struct visitor *v, uint64_t limit_ms)
 {
     const uint64_t since_ms = clock_ms();
@@ -55,7 +55,7 @@ static err ask_all(struct visitor *v, json_t *ask, uint64_t limit_ms, struct ask
     return e ? e : visitor_wait_all(v, limit_ms);
 }
 
-/* The ask is given up. limit_ms: for the ps to be there, and again for them to answer. */
+/* Drops the reference to `ask`. limit_ms: to connect to the ps, and again for their answers */
 static err tell(const struct run *run, json_t *ask, uint64_t limit_ms, struct asked_ps *ret)
 {
     struct loop *loop = NULL;
@@ -74,10 +74,10 @@ static err tell(const struct run *run, json_t *ask, uint64_t limit_ms, struct as
 
 void run_tell_absence(const struct run *run, int code, const char *why)
 {
-    char text[VISIT_WHY_MAX]; /* it may name a file in bytes that are no UTF-8 */
+    char text[VISIT_WHY_MAX]; /* a file name in it may be invalid UTF-8 */
     struct asked_ps asked = {0};
     if (!is_worker(run) || code == EXIT_DONE || exit_code_is_retryable(code)) return;
-    tasks_end_at_once(); /* what is done from here on nobody waits for */
+    tasks_end_at_once(); /* a signal need not wait for what follows */
     if (task_signal_waits()) return;
     printable_copy(text, sizeof text, why);
     json_t *ask = json_pack("{ss si ss}", "do", "absent", "worker", run->cluster.task, "why", text);
@@ -88,7 +88,7 @@ void run_tell_absence(const struct run *run, int code, const char *why)
 /* ---- a signal before it takes part ---- */
 
 static const struct run *_Atomic opening;
-static atomic_bool is_telling; /* of `opening`, to the end of this process */
+static atomic_bool is_telling; /* a thread tells the ps for `opening`, then ends this process */
 
 static void tell_for(const struct run *run, int signo)
 {
@@ -101,7 +101,7 @@ static void tell_for(const struct run *run, int signo)
                  "SIG%s: %d of %d ps were told", sigabbrev_np(signo), asked.ps, asked.of);
 }
 
-/* In a thread that does nothing else (tasks_end_by), beside the one that reads data. */
+/* Called in a separate thread (tasks_end_by) while another one reads data */
 static void tell_signal(int signo)
 {
     is_telling = true;
@@ -112,7 +112,7 @@ static void tell_signal(int signo)
         is_telling = false;
 }
 
-/* Whoever tells reads the run, which is about to change or to go, and ends this process then. */
+/* Waits while tell_signal still reads the run, which is about to change or be freed. */
 static void await_told(void)
 {
     enum { MOST_MS = 3 * SIGNAL_MS }; /* more than both waits */

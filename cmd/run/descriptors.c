@@ -9,11 +9,11 @@
 enum {
     /* standard streams, loop, signals, own listeners, data, logs, a checkpoint */
     OWN = 24,
-    /* socket and eventfd, and for a moment the first connection with what is passed over it */
+    /* socket and eventfd, and briefly the first connection with the descriptors passed over it */
     OF_ONE_PS = 6,
     /* the same, and two windows */
     OF_ONE_WORKER = 7,
-    /* the launcher's, of each task that it starts: its address, its output, its errors */
+    /* in the launcher, per task: listening socket, standard output, standard error */
     OF_ONE_TASK = 3,
 };
 

@@ -17,8 +17,8 @@ int task_descriptors_needed(const struct cluster_spec *);
  * refused or use tcp. */
 void task_descriptors_raise(const struct cluster_spec *);
 
-/* Before a cluster of this host is started, whose tasks would wait for each other in vain: raises
- * as above; ERR_IO where one of them, or their launcher, needs more. */
+/* Before a cluster is started on this host: raises the limit as above. ERR_IO: a task or the
+ * launcher needs more; tasks would wait for each other until they time out. */
 err task_descriptors_check_local(int ps, int workers);
 
 #endif

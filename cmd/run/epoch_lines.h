@@ -11,22 +11,22 @@
 static const uint64_t EPOCH_LINES_EVERY_NS = 10000000000;
 enum { EPOCH_LINE_BYTES = 256 };
 
-struct epoch_lines { /* but for `say` zeroed: nothing was told */
+struct epoch_lines { /* zeroed, except for `say`, before the first call */
     void (*say)(const char *line);
-    bool has_some;       /* that are not yet told: */
-    uint64_t from, end;  /* epochs */
-    uint64_t each;       /* rows of the epochs of each message that came */
-    struct rows_seen of; /* the last; its numbers are of all */
+    bool has_some;       /* epochs that are not yet printed: */
+    uint64_t from, end;  /* epochs, from 0; end is not included */
+    uint64_t each;       /* rows of the first one added; if is_each, of every one */
+    struct rows_seen of; /* rows and applied of all of them; left: of the last */
     uint64_t twice, lost;
-    bool is_each; /* each epoch has these rows, all of them, once */
+    bool is_each; /* each epoch has `each` rows, and as many were used */
     uint64_t since_ns, said_ns;
     bool has_said;
 };
 
-/* An epoch that is over, or data that come without end. */
+/* Adds epochs that are over, or rows of endless data. */
 void epoch_lines_add(struct epoch_lines *, const struct rows_seen *, uint64_t now_ns);
 void epoch_lines_flush(struct epoch_lines *, uint64_t now_ns);
-/* The run has ended amid these epochs (rows 0: it has not); nothing is told of the first alone. */
+/* The run has ended within `open` (rows 0: between epochs). Prints it unless it is only epoch 1. */
 void epoch_lines_end(struct epoch_lines *, const struct rows_seen *open, uint64_t now_ns);
 
 #endif

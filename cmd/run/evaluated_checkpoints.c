@@ -44,7 +44,7 @@ static err read_json(json_t *json, struct evaluated_checkpoints *v)
     return OK;
 }
 
-/* Absent: nothing was evaluated yet. */
+/* No file: nothing was evaluated yet. */
 static err load(struct evaluated_checkpoints *v)
 {
     struct file_state found;
@@ -107,7 +107,7 @@ void evaluated_checkpoints_close(struct evaluated_checkpoints *v)
     free(v->at);
 }
 
-/* ---- what is there ---- */
+/* ---- the folder ---- */
 
 static struct evaluated_checkpoint look_at(const char *prefix)
 {

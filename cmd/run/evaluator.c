@@ -1,8 +1,8 @@
 /* evaluator.c - `dtrain --job_name=evaluator ... SPEC.json`: evaluates the checkpoints of a run as
- * they come, and ends with the job.
+ * they appear, and ends with the job.
  *
- * It takes no part in training: it reads the run's folder, and visits ps/0 to hear how the job
- * ends. A checkpoint that it reads is leased, so that the chief leaves it alone.
+ * It takes no part in training: it reads the run's folder, and connects to ps/0 to hear how the job
+ * ends. It leases a checkpoint while reading it, so that the chief does not remove it.
  */
 #include <errno.h>
 #include <math.h>
@@ -23,13 +23,13 @@
 #include "core/train/summary/events.h"
 
 enum {
-    LOOK_MS = 500,   /* between two looks at the folder */
-    AGAIN_MS = 5000, /* before a checkpoint is tried again that a disk did not give */
+    LOOK_MS = 500,   /* between two scans of the folder */
+    AGAIN_MS = 5000, /* before a checkpoint is tried again after an I/O error */
 };
 
-/* Of a job whose last words did not come, as its folder tells of it. */
+/* How the job ended, from its folder, when ps/0 was gone before it could say so. */
 struct end_in_folder {
-    uint64_t before; /* token of the job that had the folder before */
+    uint64_t before; /* token of the folder's previous job */
     struct visitor_verdict verdict;
 };
 
@@ -40,20 +40,20 @@ struct evaluator {
     struct visitor *visitor;
     char events_folder[CHECKPOINT_PATH_MAX];
     struct events *events; /* NULL: not opened yet, or refused */
-    bool has_events;       /* it was tried */
+    bool has_events;       /* opening was tried */
     struct best_checkpoints best;
     int best_value; /* index for evaluation_value() */
     struct evaluated_checkpoints evaluated;
     uint64_t looked_ms, absent_ms, noted_ms,
-        end_looked_ms; /* absent: since when ps/0 is not there */
+        end_looked_ms; /* absent_ms: since when ps/0 is unreachable */
     bool is_up, was_up;
     struct end_in_folder missed;
     bool is_blind; /* the folder could not be listed */
     struct log_limit behind;
     uint64_t failed_ms, failures;
-    err last; /* of the newest checkpoint */
+    err last; /* of evaluating the newest checkpoint */
     char last_text[ERROR_TEXT_MAX];
-    err check; /* of the newest evaluation: whether it says something */
+    err check; /* evaluation_check() of the newest evaluation */
     char check_text[ERROR_TEXT_MAX];
 };
 
@@ -82,8 +82,8 @@ static err write_events(struct evaluator *v, int64_t step, const struct evaluati
                      : OK;
 }
 
-/* With train.daily the best are of the files that the folder is at now: others were measured by
- * other data. */
+/* With train.daily only checkpoints of the current day's files compete: earlier ones were measured
+ * with other data. */
 static err begin_day(struct evaluator *v)
 {
     int64_t step;
@@ -102,7 +102,7 @@ static err keep_best(struct evaluator *v, const struct best_offer *offer)
     return best_keep(&v->best, v->run->spec.train.checkpoint.dir, offer);
 }
 
-/* A full disk does not end the evaluator. */
+/* Write errors are logged: a full disk does not end the evaluator. */
 static void report(struct evaluator *v, struct bundle *bundle, int64_t step,
                    const struct evaluation *e)
 {
@@ -142,8 +142,8 @@ static err evaluate(struct evaluator *v, const char *prefix)
     return e;
 }
 
-/* Kept for the end: what counts then is whether the newest one could be evaluated. On a GPU that
- * broke none can be. */
+/* Notes the error: at the end it counts whether the newest checkpoint could be evaluated. Only a
+ * failed GPU (ERR_LOST) ends the evaluator. */
 static err evaluate_noted(struct evaluator *v, const char *prefix)
 {
     v->last = evaluate(v, prefix);
@@ -155,8 +155,8 @@ static err evaluate_noted(struct evaluator *v, const char *prefix)
     return OK;
 }
 
-/* The newest one is looked for again: a disk or a server that failed may answer, and one that is
- * gone have its usual name. Others have been removed. */
+/* If the checkpoint is gone, it was removed and does not count; but the newest one is tried again,
+ * as storage may have failed or the file may reappear. */
 static err evaluate_if_there(struct evaluator *v, const char *prefix, bool is_newest)
 {
     const err before = v->last;
@@ -175,7 +175,7 @@ static bool has_step(char **prefixes, int count, int64_t step)
     return false;
 }
 
-/* Of those that it has seen some may be gone before their turn has come. */
+/* Warns of checkpoints that were removed before they could be evaluated. */
 static void note_missed(struct evaluator *v, char **prefixes, int count)
 {
     int missed = 0;
@@ -195,7 +195,7 @@ static void note_missed(struct evaluator *v, char **prefixes, int count)
                     (long long)last);
 }
 
-/* Oldest first. */
+/* Evaluates new ones, oldest first. */
 static err evaluate_new(struct evaluator *v, char **prefixes, int count)
 {
     note_missed(v, prefixes, count);
@@ -213,7 +213,7 @@ static err evaluate_new(struct evaluator *v, char **prefixes, int count)
     return OK;
 }
 
-/* No folder, or no checkpoint in it yet, is as good as one without news. */
+/* A folder that is missing or has no checkpoint yet is no error. */
 static err look(struct evaluator *v)
 {
     char **prefixes;
@@ -229,7 +229,7 @@ static err look(struct evaluator *v)
 
 /* ---- the job ---- */
 
-/* ps/0 may have gone with the job, whose last words were lost. */
+/* Whether to look in the folder for the job's end: ps/0 has been unreachable for a while. */
 static bool looks_for_end(struct evaluator *v, double waited_s, uint64_t now_ms)
 {
     enum { GONE_S = 3, END_LOOK_MS = 5000 };
@@ -238,7 +238,7 @@ static bool looks_for_end(struct evaluator *v, double waited_s, uint64_t now_ms)
     return true;
 }
 
-/* Of this job: not of the one before. ERR_IO: it is asked again. */
+/* Finds the end of this job in the folder, not of the previous one. ERR_IO: to be tried again */
 static err find_end(struct evaluator *v)
 {
     struct ended ended;
@@ -247,7 +247,7 @@ static err find_end(struct evaluator *v)
     TRY(ended_find(folder, 0, &ended));
     verdict->has_come = ended.token && ended.token != v->missed.before;
     if (!verdict->has_come) {
-        verdict->has_come = job_had_ended(v->run); /* and is done */
+        verdict->has_come = job_had_ended(v->run); /* with the code EXIT_DONE */
         return OK;
     }
     log_line(LOG_INFO, "no other task answers, and %s says how the job ended", folder);
@@ -256,7 +256,7 @@ static err find_end(struct evaluator *v)
     return OK;
 }
 
-/* Says now and then that ps/0 is not there, and gives up at the limit. */
+/* Logs now and then that ps/0 is unreachable, and fails at the limit. */
 static err watch_ps(struct evaluator *v)
 {
     uint64_t now_ms = clock_ms();
@@ -287,7 +287,7 @@ static err watch_ps(struct evaluator *v)
     return OK;
 }
 
-/* A disk or a server that fails has time to come back. */
+/* Evaluates the last checkpoints; retries I/O errors until --restart_timeout. */
 static err look_at_last(struct evaluator *v)
 {
     const uint64_t since_ms = clock_ms(), limit_ms = v->run->flags.limits.restart_ms;
@@ -303,7 +303,7 @@ static err look_at_last(struct evaluator *v)
     return OK;
 }
 
-/* The job's code, unless it is done and its last checkpoint could not be evaluated. */
+/* *ret_code: the job's. Fails if the job is done but its last checkpoint could not be evaluated. */
 static err end(struct evaluator *v, int *ret_code)
 {
     const struct visitor_verdict *verdict =
@@ -319,7 +319,7 @@ static err end(struct evaluator *v, int *ret_code)
     return v->check ? fail(v->check, "the last evaluation: %s", v->check_text) : OK;
 }
 
-/* SIGUSR1: what it does and waits for. */
+/* On SIGUSR1: logs what it does and waits for. */
 static void report_state(const struct evaluator *v)
 {
     const bool is_up = visitor_is_up(v->visitor, 0);
@@ -351,7 +351,7 @@ static err follow(struct evaluator *v, int *ret_code)
 
 /* ---- life ---- */
 
-/* Which number of an evaluation --best_metric means. */
+/* Finds the value of an evaluation that --best_metric names. */
 static err find_metric(struct evaluator *v)
 {
     const char *names[HOOK_VALUES_MAX], *wanted = v->run->flags.best.metric;
@@ -362,8 +362,8 @@ static err find_metric(struct evaluator *v)
     return fail(ERR_INPUT, "--best_metric=%.64s: the spec has no such metric%s", wanted, near.text);
 }
 
-/* What it keeps: summaries, what was evaluated, the best. A folder that it may not make is a
- * person's to mend. */
+/* Opens what it writes: summaries, the list of evaluated checkpoints, the best ones. ERR_INPUT,
+ * which is not retried: no permission to create the folder. */
 static err open_kept(struct evaluator *v)
 {
     const struct run_flags *flags = &v->run->flags;

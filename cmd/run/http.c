@@ -28,7 +28,7 @@ static void say(struct http_reply *r, int status, const char *text)
     r->body_bytes = strlen(text);
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static void answer_metrics(const struct task_http *h, struct http_reply *r)
 {
@@ -74,8 +74,8 @@ static void answer_ready(const struct task_http *h, struct http_reply *r)
     say(r, is_ready ? 200 : 503, is_ready ? "ready\n" : text);
 }
 
-/* By the rules of `dtrain status`, of what this task knows: ps/0 hears of no other ps. NULL: no
- * memory. */
+/* Findings by the rules of `dtrain status`, from what this task knows: ps/0 does not hear of other
+ * ps. NULL: no memory */
 static json_t *find(const struct task_http *h)
 {
     int count;
@@ -90,7 +90,7 @@ static json_t *find(const struct task_http *h)
     return found;
 }
 
-/* Takes the text; NULL: there was no memory. */
+/* Takes ownership of the text; NULL: no memory */
 static void give_json(struct http_reply *r, char *text)
 {
     r->body = text;
@@ -106,7 +106,7 @@ static void answer_status(const struct task_http *h, struct http_reply *r)
     json_decref(status);
 }
 
-/* Lines of this process, which may be several tasks. */
+/* Log lines of this process, in which several tasks may run. */
 static void answer_logs(const struct task_http *h, struct http_reply *r)
 {
     enum { LINES_SHOWN = 100 };

@@ -1,12 +1,12 @@
 /* http.h - --http: a task's HTTP server: its own state, and what it knows of the job.
  *
  *     /metrics       counters of this task, as Prometheus reads them
- *     /healthz       200: the task's loop turns; 503: it has not, for longer than --step_timeout
+ *     /healthz       200: the task's loop runs; 503: it has not for longer than --step_timeout
  *     /readyz        200: the task has joined, and the job takes steps; 503: why not
  *     /status.json   what is known of all tasks (core/cluster/visit/visit.h)
  *     /              the same for people
  *
- * ps/0 hears of the workers, the chief of all tasks. Nothing can be changed here.
+ * ps/0 knows of the workers, the chief of all tasks. The server is read-only.
  */
 #ifndef CMD_RUN_HTTP_H
 #define CMD_RUN_HTTP_H

@@ -31,11 +31,11 @@
 
 enum {
     STOP_GRACE_MS = 2000,   /* from the tasks' own limit on ending well to SIGKILL */
-    FOLLOW_LIMIT_MS = 2000, /* for others to end by themselves with the verdict of one that ended */
+    FOLLOW_LIMIT_MS = 2000, /* for others to end by themselves after one has failed */
     END_LIMIT_MS = 3000,    /* from asking them to end, when nothing can be saved, to SIGKILL */
-    LOOK_MS = 1000,         /* between two looks at those that were killed */
+    LOOK_MS = 1000,         /* between two checks of tasks that were killed */
     SIGNAL_CODE = 128, /* exit code of a task that signal N killed: 128 + N, as shells say it */
-    ROOM_LEAST = 8,    /* tasks of each job, for those that come later */
+    ROOM_LEAST = 8,    /* tasks of each job, for a job that is scaled up later */
 };
 
 /* A process id may be given to another process once its task is reaped: nothing is sent to it then.
@@ -51,8 +51,8 @@ static void close_control(struct child *child)
     child->control = -1;
 }
 
-/* The end of what it reads is SIGKILL for a task that ssh has started. Who is asked a second time
- * has a connection that carries nothing, which is cut. A pipe that is full has not been read. */
+/* To kill a remote task, closes the pipe that its keeper reads; a second SIGKILL goes to the local
+ * ssh, as the connection is dead. Other signals are lost while the pipe is full. */
 static void send_signal(struct child *child, int signo)
 {
     const char letter = keeper_letter(signo);
@@ -120,17 +120,17 @@ static uint64_t end_well_limit_ms(const struct launch *launch)
 
 /* ---- who takes part ---- */
 
-/* ps/0, which is always there, tells its visitors the membership, again after each resize. */
+/* Connects to ps/0, which every job has and which reports the membership after each resize. */
 static err watch_membership(struct launch *launch)
 {
-    if (!launch->run->spec.train.checkpoint.dir) return OK; /* a job is resized through one */
+    if (!launch->run->spec.train.checkpoint.dir) return OK; /* resizing needs a checkpoint */
     launch->ps = (struct strings){&launch->children[0].address, 1};
     const struct visitor_options options = {
         .loop = launch->loop, .ps_hosts = &launch->ps, .only_first = true, .any_count = true};
     return visitor_open(&options, &launch->visitor);
 }
 
-/* false: there is none that this launcher does not know, or has room for. */
+/* false: the membership is not newer, or larger than this launcher has room for. */
 static bool has_resized(const struct launch *launch, struct membership *ret)
 {
     *ret = visitor_membership(launch->visitor);
@@ -144,7 +144,7 @@ static bool has_place(const struct launch *launch, const struct child *child)
     return child->task < launch->membership.count[child->job];
 }
 
-/* The address of a task that has ended is to be taken again, that of a worker anywhere. */
+/* Reserves the address of an ended task again; a worker's port may be another one. */
 static err start_one(struct launch *launch, struct child *child)
 {
     char address[ADDRESS_MAX];
@@ -167,7 +167,7 @@ static void start_later(struct launch *launch, struct child *child)
     stop(launch, SIGTERM);
 }
 
-/* What `dtrain scale` and `dtrain var` want to know. */
+/* Where the job runs, with the flags that `dtrain scale` and `dtrain var` need */
 static const char *where_text(const struct launch *launch)
 {
     struct run *run = launch->run;
@@ -191,7 +191,7 @@ static void tell_tasks(const struct launch *launch, const char *what)
              count[JOB_WORKER] == 1 ? "" : "s", where_text(launch));
 }
 
-/* One that is about to leave, and has a place again before it has, is started when it has. */
+/* Starts tasks that were added. A task that is still leaving is started again when it has ended. */
 static void follow_membership(struct launch *launch)
 {
     struct membership now;
@@ -208,9 +208,9 @@ static void follow_membership(struct launch *launch)
 
 /* ---- ends ---- */
 
-/* Nobody starts a task again here, so the others are not left to wait for one that has failed. One
- * that was killed has not even told them. Without one of many workers they can still end well, with
- * a last checkpoint; not without a ps or the chief. */
+/* Failed tasks are not restarted here, so the others must not wait for one. If it was killed, it
+ * could not tell them, so they are asked to end at once. Without one of many workers they can still
+ * save a last checkpoint; without a ps or the chief they cannot. */
 static void plan_end(struct launch *launch, const struct child *child, bool is_killed)
 {
     bool is_needed = child->job == JOB_PS || child->task == 0;
@@ -219,8 +219,8 @@ static void plan_end(struct launch *launch, const struct child *child, bool is_k
     launch->limit_ms = is_needed ? END_LIMIT_MS : end_well_limit_ms(launch);
 }
 
-/* The last words of the task are passed on before the launcher comments on its end. Consequences
- * of the first failure are for --log_level=debug. */
+/* Passes on the task's remaining output before logging how it ended. Consequences of the first
+ * failure are logged only with --log_level=debug. */
 static void note_end(struct launch *launch, struct child *child, int status)
 {
     child->pid = 0;
@@ -256,8 +256,7 @@ static void reap(struct launch *launch)
             if (launch->children[i].pid == pid) note_end(launch, &launch->children[i], status);
 }
 
-/* A terminal that goes away asks to end like SIGTERM. The tasks take a second signal as "at once".
- */
+/* SIGHUP (the terminal is gone) counts as SIGTERM. Tasks take a second signal as "end at once". */
 static void stop(struct launch *launch, int signo)
 {
     if (signo == SIGHUP) signo = SIGTERM;
@@ -313,8 +312,8 @@ static int enforce_limits(struct launch *launch)
     return limit > now ? (int)(limit - now) : LOOK_MS;
 }
 
-/* Until every task has ended. How long that takes is up to the tasks, which have limits of their
- * own, until one fails or a signal comes. */
+/* Runs until every task has ended. Until one fails or a signal comes, that takes as long as the
+ * tasks' own limits allow. */
 static void attend(struct launch *launch)
 {
     while (launch->alive > 0) {
@@ -331,16 +330,16 @@ static void attend(struct launch *launch)
     }
 }
 
-/* As it is after nohup. */
+/* As SIGHUP is after nohup */
 static bool is_ignored(int signo)
 {
     struct sigaction action;
     return sigaction(signo, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/* The tasks get the mask as it was before: they have signals of their own to watch. Until they do,
- * they ignore those that ask: that survives exec. Ignored here too, they come by the descriptor.
- * A reader of our output who goes away is no reason to end the tasks. */
+/* Tasks get the original mask, as they watch signals themselves. SIGUSR1 and SIGUSR2 are ignored,
+ * which exec keeps, until a task watches them; the signalfd here still gets them. SIGPIPE: if the
+ * reader of our output goes away, the tasks continue. */
 static err open_signals(struct launch *launch)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -357,7 +356,7 @@ static err open_signals(struct launch *launch)
     return loop_watch(launch->loop, launch->signals, read_signals, launch);
 }
 
-/* It computes nothing and is in no hurry, so it never looks without blocking. */
+/* The launcher computes nothing and is in no hurry, so its loop never spins. */
 static err open_loop(struct launch *launch)
 {
     TRY(launch_key_open(launch->run, &launch->key));
@@ -369,8 +368,8 @@ static err open_loop(struct launch *launch)
     return OK;
 }
 
-/* On another host the task finds out whether the port is free. Nobody calls a worker, so that those
- * to come need no port yet. */
+/* On another host only the task itself can find out whether its port is free. Nobody connects to a
+ * worker, so workers that may be added later need no port yet. */
 static err reserve_one(struct launch *launch, struct child *child)
 {
     struct run *run = launch->run;
@@ -393,7 +392,7 @@ static void name_child(struct launch *launch, int i)
     child->prefix = arena_format(&launch->run->arena, "%s: ", child->name);
 }
 
-/* Names and addresses of all tasks, parameter servers first. */
+/* Sets names and addresses of all tasks, parameter servers first. */
 static err reserve(struct launch *launch)
 {
     struct run *run = launch->run;
@@ -409,15 +408,15 @@ static err reserve(struct launch *launch)
     return OK;
 }
 
-/* A GPU that must be there and is not is told once, before any task is started. */
+/* A required GPU that is missing is reported once, before any task is started. */
 static err check_device(const struct run *run)
 {
     const struct device_request request = request_of(run);
-    if (run->flags.ssh) return OK; /* none of them is here */
+    if (run->flags.ssh) return OK; /* no task runs on this host */
     return device_request_check(&request);
 }
 
-/* Where the chief reads for all it does so for good. */
+/* In-graph replication cannot be resized: no room for more tasks. */
 static int room_of(const struct run *run, enum job job)
 {
     const int64_t count = job == JOB_PS ? run->flags.local_ps : run->flags.local_workers;
@@ -425,7 +424,7 @@ static int room_of(const struct run *run, enum job job)
     return (int)(count < ROOM_LEAST && !spec_is_in_graph(&run->spec) ? ROOM_LEAST : count);
 }
 
-/* Signals come first: a driver may have threads of its own, which must not take them. */
+/* Blocks signals first: threads of a GPU driver would inherit the mask and must not get them. */
 static err launch_open(struct launch *launch, struct run *run)
 {
     const int ps = (int)run->flags.local_ps, workers = (int)run->flags.local_workers;
@@ -476,7 +475,7 @@ static err start_all(struct launch *launch)
     return watch_membership(launch);
 }
 
-/* A task that had to be killed after a signal does not hide which signal that was. */
+/* If tasks had to be killed after a signal, that signal is the exit code, not SIGKILL. */
 static int end_code(const struct launch *launch)
 {
     bool is_killed = launch->code == SIGNAL_CODE + SIGKILL;

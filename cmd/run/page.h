@@ -1,4 +1,4 @@
-/* page.h - what / of --http answers: a page without anything from outside, made of page.html. */
+/* page.h - the page that --http serves at /, made of page.html; it loads nothing from elsewhere. */
 #ifndef CMD_RUN_PAGE_H
 #define CMD_RUN_PAGE_H
 

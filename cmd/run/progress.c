@@ -36,7 +36,7 @@ json_t *value_json(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* Who starts all tasks by one line names one file in it. */
+/* If one command line starts all tasks, they share one file: only the chief writes it. */
 static bool writes_metrics(const struct run *run)
 {
     const bool is_one_line = run->flags.cluster.slurm || run->flags.cluster.ranks;
@@ -68,7 +68,7 @@ static err metrics_failure(const struct progress *p)
                 strerror(p->metrics_error));
 }
 
-/* Some file systems tell only when a file is closed that it was not written. */
+/* Some file systems report write errors only on close. */
 static err close_metrics(struct progress *p)
 {
     if (!p->metrics) return OK;
@@ -80,16 +80,16 @@ static err close_metrics(struct progress *p)
 void progress_close(struct progress *p)
 {
     err unheard = close_metrics(p);
-    (void)unheard; /* the end has told, or the run has failed otherwise */
+    (void)unheard; /* reported at the end, or the run failed for another reason */
 }
 
-/* Of a global step, all workers together. */
+/* Per global step, over all workers */
 static double examples_per_step(const struct run_view *v)
 {
     return (double)(spec_replicas(v->spec, v->workers) * v->spec->data.batch_size);
 }
 
-/* Examples per second of the whole cluster from then to the last own step. */
+/* Examples per second of the whole cluster, from `from` to this worker's last step */
 static double rate(const struct progress *p, const struct run_view *v, struct step_time from)
 {
     return steps_per_second(from, (struct step_time){p->step, p->step_ns}) * examples_per_step(v);
@@ -138,7 +138,7 @@ static void describe(const struct progress *p, const struct run_view *v, double 
                  count_text(examples_s, count));
 }
 
-/* ", 12 s left", ", 1 h 05 min left", at the speed since the first step; "": not known. */
+/* ", 12 s left", ", 1 h 05 min left", at the speed since the first step; "": not known */
 static const char *left_text(const struct progress *p, const struct run_view *v,
                              char text[COUNT_TEXT_MAX])
 {
@@ -183,7 +183,7 @@ static const char *kind_of(const struct device *device)
     return device->is_separate ? "GPU" : "CPU";
 }
 
-/* tower NULL: there is none. Its nodes are named as in TensorFlow. */
+/* tower NULL: there are none. Nodes of towers are named as in TensorFlow. */
 static void print_nodes(const struct run_view *v, const struct tower *tower, FILE *out)
 {
     const struct session *s = v->session;
@@ -196,7 +196,7 @@ static void print_nodes(const struct run_view *v, const struct tower *tower, FIL
                 kind_of(device), device->index);
 }
 
-/* As TensorFlow's log_device_placement: every variable and node with the task that has it. */
+/* Like TensorFlow's log_device_placement: prints the task of every variable and node. */
 static void print_devices(const struct run_view *v)
 {
     const struct session *s = v->session;
@@ -241,8 +241,8 @@ static err adopted(void *state, const struct run_view *v, const struct occasion 
     return OK;
 }
 
-/* Speed is measured from the end of the first own step on, which takes longer than all others:
- * while it does, other workers go on. */
+/* Speed is measured from the beginning of this worker's second step on: its first takes longer than
+ * all others, and other workers continue meanwhile. */
 static err before(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
@@ -269,7 +269,7 @@ static err stepped(void *state, const struct run_view *v, const struct occasion 
 
 /* ---- which rows were used ---- */
 
-/* What a checkpoint that is written behind the end tells is not the end. */
+/* Ignores what a checkpoint written after the end of endless data reports. */
 static err covered(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;
@@ -280,20 +280,20 @@ static err covered(void *state, const struct run_view *v, const struct occasion 
     return OK;
 }
 
-/* Since the end of the first step, as the rate beside it: neither the start nor the reading of
- * files, nor the last evaluation. */
+/* Seconds as in the rate that is printed beside them: without startup, reading of files, the first
+ * step and the last evaluation */
 static double training_seconds(const struct progress *p)
 {
     return (double)(p->step_ns - p->first.ns) * 1e-9;
 }
 
-/* By all tasks, since this one came. */
+/* Steps of all workers since this one joined */
 static uint64_t trained_steps(const struct progress *p, const struct run_view *v)
 {
     return p->final_step > v->first_step ? p->final_step - v->first_step : 0;
 }
 
-/* In the last line, since the rest of it looks as after any other run. */
+/* For the last line, which else looks like that of any other run */
 static const char *nothing_text(const struct progress *p, const struct run_view *v)
 {
     return trained_steps(p, v)
@@ -301,7 +301,7 @@ static const char *nothing_text(const struct progress *p, const struct run_view 
                : "; nothing was trained: the checkpoint is of the last step already";
 }
 
-/* Also of the epoch that is open, of which no line tells. */
+/* Includes the unfinished epoch, which no line has reported. */
 static void warn_of_lost_rows(const struct rows_seen *r)
 {
     if (r->is_endless || (!r->lost && !r->twice)) return;
@@ -332,7 +332,7 @@ static void print_end(const struct progress *p, const struct run_view *v)
     result_lines_end(&lines);
 }
 
-/* Of the run, over all its lives. */
+/* Of the whole run, across restarts */
 static json_t *rows_json(const struct rows_seen *r)
 {
     if (!r->rows) return NULL;
@@ -344,7 +344,7 @@ static json_t *rows_json(const struct rows_seen *r)
                      (json_int_t)r->late);
 }
 
-/* What is known of all tasks, as /status.json has it: `dtrain why` and `dtrain plan` read it. */
+/* What is known of all tasks, as in /status.json; read by `dtrain why` and `dtrain plan`. */
 static json_t *tasks_json(const struct progress *p)
 {
     json_t *board =
@@ -392,7 +392,8 @@ static err write_result(const struct progress *p, const struct run_view *v,
     return e ? fail(ERR_IO, "--result=%s", error_text()) : OK;
 }
 
-/* What the chief cannot write is heard of by all before they end: they end with one code. */
+/* The chief writes --result before the job ends, so that an error reaches all tasks, which end with
+ * the same code. */
 static err evaluated(void *state, const struct run_view *v, const struct occasion *o)
 {
     static const struct occasion done = {OCCASION_END, .end = {EXIT_DONE, ""}};
@@ -405,7 +406,7 @@ static err evaluated(void *state, const struct run_view *v, const struct occasio
     return p->run->flags.result ? write_result(p, v, &done) : OK;
 }
 
-/* The last words, for a person (standard output) and for scripts (--result). */
+/* Prints the result for people (standard output) and for scripts (--result). */
 static err end(void *state, const struct run_view *v, const struct occasion *o)
 {
     struct progress *p = state;

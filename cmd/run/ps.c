@@ -26,7 +26,7 @@ static err run_task(struct serving *s, struct task *task)
     return OK;
 }
 
-/* A port that it chose is its own from then on. */
+/* Keeps the port that the kernel chose, for later memberships. */
 static err listens(void *context, const char *address)
 {
     struct serving *s = context;
@@ -36,7 +36,7 @@ static err listens(void *context, const char *address)
     return run->ready ? ready_tell(run->ready, address) : OK;
 }
 
-/* An inherited socket stays this process's when a task that has used it has ended. */
+/* Duplicates an inherited socket (--bind=fd:N), so that it outlives the task that uses it. */
 static err keep_socket(const char *bind, char ret[ADDRESS_MAX])
 {
     int fd;
@@ -66,7 +66,7 @@ static err serve(struct serving *s)
 {
     err e;
     TRY(open_device(s->run, &s->device));
-    do e = serve_in_membership(s); /* ends: a turn more for each time that it is resized */
+    do e = serve_in_membership(s); /* ends: one turn per resize */
     while (!e && s->next.goes_on);
     device_close(&s->device);
     return e;

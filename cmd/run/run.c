@@ -34,7 +34,7 @@
 
 enum { CLASSES_TEXT_MAX = 400 };
 
-/* One of a job that is not spoken of; a 0 that is said is meant, and no cluster. */
+/* 1 by default; an explicit 0 is an error, as such a cluster cannot run. */
 static err open_job(const struct run *run, const char *flag, int64_t *count)
 {
     if (*count == 0 && flags_given(&run_flags_object, run->argc, run->argv, flag))
@@ -50,7 +50,7 @@ static err open_local(struct run *run)
     return open_job(run, "local_workers", &run->flags.local_workers);
 }
 
-/* Which words are not of the command line. */
+/* Notes which words come from the environment, not from the command line. */
 static void note_environment(struct run *run)
 {
     struct cluster_flags *flags = &run->flags.cluster;
@@ -60,15 +60,15 @@ static void note_environment(struct run *run)
             !flags_given(&run_flags_object, run->argc, run->argv, cluster_flag_names[word]);
 }
 
-/* In front of log lines: not alone, and not where the launcher adds them, which it does not to
- * JSON. */
+/* Sets the task's name for log lines, unless it runs alone or the launcher adds names, which it
+ * does not for JSON. */
 static void name_task(const struct run *run)
 {
     const struct cluster_spec *cluster = &run->cluster;
     char name[TASK_NAME_MAX] = "evaluator";
     if (run->flags.launched != LAUNCHED_NO && !log_is_json()) return;
     if (!cluster->is_evaluator) task_name(cluster->job, cluster->task, name);
-    log_set_task(cluster->task < 0 ? job_name(cluster->job) : name); /* a coordinator says which */
+    log_set_task(cluster->task < 0 ? job_name(cluster->job) : name); /* coordinator chooses it */
 }
 
 static err open_task(struct run *run)
@@ -92,7 +92,7 @@ static err check_url(const char *flag, const char *path)
     return fail(ERR_INPUT, "--%s: nothing can be written behind such a URL", flag);
 }
 
-/* A run of hours must not end with a file that could not be written. */
+/* Fails now, not after hours of training, if the file cannot be written. */
 static err check_writable(const char *flag, const char *path)
 {
     if (!path) return OK;
@@ -109,7 +109,7 @@ static err check_writable(const char *flag, const char *path)
     return OK;
 }
 
-/* Of a ps too, which continues to take no notice of it. */
+/* Checked on a ps, too, although it ignores the flag. */
 static err check_device(const struct run *run)
 {
     struct device_choice choice;
@@ -129,7 +129,7 @@ static err check_http(const struct run *run)
     return e ? fail_prefix(e, "--http") : OK;
 }
 
-/* What the tables cannot check. */
+/* Checks values that the flag tables cannot. */
 static err check_words(const struct run *run)
 {
     TRY(check_coordinator(run));
@@ -150,7 +150,7 @@ enum run_kind run_kind(const struct run *run)
     return cluster->task == 0 ? RUN_CHIEF : RUN_WORKER;
 }
 
-/* "--steps spec.json": a flag that lacks its value has taken it. */
+/* Names a flag without a value that took the spec as one: "--steps spec.json". */
 static err fail_no_spec(int argc, char **argv)
 {
     for (int i = 1; i + 1 < argc; i++) {
@@ -188,7 +188,7 @@ err run_read_flags(struct run *run, int argc, char **argv)
 err run_open(struct run *run, int argc, char **argv)
 {
     TRY(run_read_flags(run, argc, argv));
-    const bool needs_spec = run_kind(run) != RUN_PS; /* it gets what it needs from the chief */
+    const bool needs_spec = run_kind(run) != RUN_PS; /* a ps gets what it needs from the chief */
     return !run->spec_path && needs_spec ? fail_no_spec(argc, argv) : OK;
 }
 
@@ -208,7 +208,7 @@ err run_load_spec(struct run *run)
     return settings_check_spec(run);
 }
 
-/* As many as a line has room for */
+/* Logs the class names, as many as fit in a line. */
 static void report_classes(const struct strings *words)
 {
     char list[CLASSES_TEXT_MAX];
@@ -220,7 +220,7 @@ static void report_classes(const struct strings *words)
              used < sizeof list ? "" : "...");
 }
 
-/* Storage that does not answer has time to come back, as for a checkpoint. */
+/* Retries storage errors until a limit, as for a checkpoint. */
 static err take_kept(struct run *run)
 {
     const char *folder = run->spec.train.checkpoint.dir;
@@ -298,8 +298,8 @@ static int dispatch(struct run *run)
     return code;
 }
 
-/* The program may start anew in here, so nothing is read before. The launcher computes nothing; its
- * tasks come here themselves, and it has ways of its own with signals. */
+/* May execute the program again, so nothing may be read before. The launcher computes nothing and
+ * handles signals its own way; its tasks call this themselves. */
 static void prepare(const struct run *run)
 {
     if (run->is_local) {
@@ -315,7 +315,7 @@ bool run_has_remote_input(const struct run *run)
     return run_kind(run) == RUN_WORKER && spec_is_in_graph(&run->spec);
 }
 
-/* A launcher, a ps and a worker that is fed leave the data alone. */
+/* A launcher, a ps and a worker with remote input do not read data. */
 static bool opens_data(const struct run *run)
 {
     const enum run_kind kind = run_kind(run);

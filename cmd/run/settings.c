@@ -19,7 +19,7 @@ static const struct field *find_field_of_kinds(const struct kinds *kinds, const 
     return field;
 }
 
-/* A key of an object of the spec, such as "train" or "optimizer", and which that is; NULL: none */
+/* A key in an object of the spec, such as "train", whose name goes to *section; NULL: none */
 static const struct field *find_key(const char *name, const char **section)
 {
     const struct field *field = NULL;
@@ -31,13 +31,13 @@ static const struct field *find_key(const char *name, const char **section)
     return field;
 }
 
-/* Those that people come from have other words for such values, too. */
+/* Whether values may also be named differently in other frameworks. */
 static bool has_own_values(const struct field *field)
 {
     return field->type == FIELD_ENUM || field->type == FIELD_OBJECT;
 }
 
-/* Where the word is none of ours, but of those that people come from, ours is meant. */
+/* A flag of another framework (name_of_others) counts as the key of the same meaning. */
 static err check_word(const char *word)
 {
     const size_t length = strcspn(word, "=");
@@ -66,8 +66,8 @@ err settings_check_words(int argc, char **argv)
 
 /* ---- flags ---- */
 
-/* Of a flag that is given. One line may start every task of a cluster: what has no effect in some
- * of them is let pass there, and so is a local_ps of 0. */
+/* For a given flag. As one command line may start every task of a cluster, flags without effect in
+ * some tasks are accepted there, and so is --local_ps=0. */
 static err check_flag(const struct field *flag, enum run_kind kind, bool is_by_ssh)
 {
     if (!flag->takers || flag->takers & kind) return OK;
@@ -97,14 +97,14 @@ err settings_check_flags(const struct run *run)
 
 /* ---- keys ---- */
 
-/* Null is absent, as it is for the table. */
+/* null counts as absent, as in the table. */
 static bool is_given(const struct spec *spec, const char *key)
 {
     const json_t *value = json_object_get(json_object_get(spec->json, "train"), key);
     return value && !json_is_null(value);
 }
 
-/* Zero turns saving off, which needs no folder. */
+/* Saving needs a folder, unless it is off (0). */
 static err check_saving(const struct run *run)
 {
     const struct train_spec *train = &run->spec.train;
@@ -121,7 +121,7 @@ static err check_saving(const struct run *run)
                 is_by_steps ? "steps" : "secs");
 }
 
-/* Alone, a process has nobody to lose. */
+/* min_workers must not exceed the workers of the cluster; a single process ignores it. */
 static err check_workers(const struct run *run)
 {
     const long long wanted = run->spec.train.absence.min_workers;

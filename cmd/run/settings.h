@@ -4,12 +4,11 @@
 
 #include "cmd/cmd.h"
 
-/* ERR_INPUT: a word of the command line is no flag but a key of the spec; how to say that is told.
- */
+/* ERR_INPUT: a flag is unknown but a key of the spec; the error says how to set it. */
 err settings_check_words(int argc, char **argv);
-/* ERR_INPUT: a flag is given that concerns another job. */
+/* ERR_INPUT: a flag is given that is for another kind of task. */
 err settings_check_flags(const struct run *);
-/* ERR_INPUT: a key is given that has no effect in this run, or that it can never fulfil. */
+/* ERR_INPUT: a key is given that has no effect in this run, or that it cannot fulfil. */
 err settings_check_spec(const struct run *);
 
 #endif

@@ -1,5 +1,5 @@
-/* single.c - `dtrain SPEC.json`: a ps and a worker in one process, joined by memory. The same
- * roles, the same code. */
+/* single.c - `dtrain SPEC.json`: a ps and a worker in one process, connected through memory; the
+ * same roles and code as in a cluster. */
 #include "cmd/run/progress.h"
 #include "cmd/run/task_parts.h"
 #include "core/cluster/runner/runner_ps.h"
@@ -30,7 +30,7 @@ static err run_both(struct single *s, struct runner_ps *ps, struct runner_worker
     struct task *tasks[] = {runner_ps_task(ps), runner_worker_task(worker)};
     TRY(tasks_run(tasks, 2));
     *ret_code = report_verdict(tasks[1]);
-    /* The last update was queued on a GPU, and nobody has heard of it since. */
+    /* The last update may still be queued on a GPU; its errors show here. */
     if (*ret_code == EXIT_DONE) TRY(s->devices.device.kernels->synchronize(&s->devices.device));
     return runner_worker_end(worker);
 }
@@ -52,7 +52,7 @@ static err run_parts(struct single *s, int *ret_code)
     struct task_options options = task_options_of(s->run, s->loop);
     options.cluster = &s->ps_cluster;
     options.transport = &transport_inproc;
-    options.fingerprint = s->run->spec.as_written; /* as a ps that opens no data knows it */
+    options.fingerprint = s->run->spec.as_written; /* as of a ps, which reads no data */
     struct runner_ps *ps;
     TRY(runner_ps_open(&options, &s->devices.device, &ps));
     err e = run_worker_beside(s, ps, ret_code);

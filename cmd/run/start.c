@@ -1,4 +1,4 @@
-/* start.c - how the launcher starts one task. */
+/* start.c - starts one task of the launcher. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 static const char self[] = "/proc/self/exe"; /* even if the file was replaced meanwhile */
 
-/* Words: every flag once, those that the launcher adds, and the spec. */
+/* Arguments: each flag once, those that the launcher adds, and the spec */
 enum { FLAGS_MAX = 96 };
 
 struct words {
@@ -66,19 +66,19 @@ static void add_flag(struct words *words, struct arena *arena, const struct fiel
     words->at[words->count++] = word;
 }
 
-/* What add_membership says, of now. */
+/* Flags that add_membership sets to their current values */
 static bool is_of_membership(const struct field *flag)
 {
     return strcmp(flag->name, "ps") == 0 || strcmp(flag->name, "workers") == 0;
 }
 
-/* One address is for one task: the chief, which hears of all. */
+/* An address can belong to one task only: the chief, which knows of all. */
 static bool is_of_chief(const struct field *flag)
 {
     return strcmp(flag->name, "http") == 0;
 }
 
-/* What add_proof says to a task elsewhere: its host need not have the file, or the variable. */
+/* Flags that add_proof sets for a task on another host, which may lack the file or the variable */
 static bool is_of_proof(const struct field *flag)
 {
     return strcmp(flag->name, "key_file") == 0 || strcmp(flag->name, "insecure") == 0;
@@ -91,7 +91,7 @@ static void add_proof(struct words *words, struct arena *arena, const struct lau
         words->at[words->count++] = arena_string(arena, "--insecure");
 }
 
-/* What was given to the launcher and is for this task too. */
+/* Adds flags given to the launcher that are for this task, too. */
 static void add_given(struct words *words, struct run *run, enum run_kind task, bool is_elsewhere)
 {
     const unsigned both = RUN_LAUNCHER | task;
@@ -114,7 +114,7 @@ static void add_membership(struct words *words, struct arena *arena,
         arena_format(arena, "--resizes=%llu", (unsigned long long)membership->resizes);
 }
 
-/* Those of Hadoop: to others nothing goes that could be used again. */
+/* Passes on HDFS servers without user names. Not others: their URLs may contain credentials. */
 static void add_storage(struct words *words, struct arena *arena)
 {
     const char *list = "", *server;
@@ -124,8 +124,7 @@ static void add_storage(struct words *words, struct arena *arena)
     if (*list) words->at[words->count++] = arena_format(arena, "--storage=%s", list);
 }
 
-/* The task's command line, NULL at the end. A ps gets what it needs from the chief, not the spec.
- */
+/* The task's command line, ending with NULL. A ps gets no spec, but its setup from the chief. */
 static char **command_line(struct launch *launch, const struct child *child)
 {
     struct run *run = launch->run;
@@ -157,7 +156,7 @@ static char **command_line(struct launch *launch, const struct child *child)
     return words.at;
 }
 
-/* Standard input: the copy of the spec, read from its beginning by every worker, or nothing. */
+/* Standard input is the copy of the spec, which every worker reads from its start, or /dev/null. */
 static void open_input(const struct launch *launch)
 {
     char path[32] = "/dev/null";
@@ -174,9 +173,9 @@ _Noreturn static void become_ssh(char **words, int input)
     _exit(EXIT_FAILED);
 }
 
-/* In the new process. A group of its own keeps the terminal's Ctrl-C away: the launcher passes it
- * on, once. The kernel's promise to kill the task with the launcher holds from prctl on; the
- * launcher may have died before. */
+/* Runs in the child process. In a process group of its own it does not get Ctrl-C from the
+ * terminal, but once, from the launcher. The kernel kills it with the launcher only from prctl on,
+ * so checks that the launcher has not died before. */
 _Noreturn static void become(const struct launch *launch, const struct child *child, char **words,
                              pid_t launcher, int input)
 {
@@ -188,13 +187,13 @@ _Noreturn static void become(const struct launch *launch, const struct child *ch
     if (child->slot) become_ssh(words, input);
     open_input(launch);
     fcntl(child->listen_fd, F_SETFD, 0);
-    cpu_environment_prepare(words); /* starts the program, or returns */
+    cpu_environment_prepare(words); /* executes the program, or returns */
     execv(self, words);
     log_line(LOG_ERROR, "cannot start %s: %s", self, strerror(errno));
     _exit(EXIT_FAILED);
 }
 
-/* One end stays here and never blocks; the other goes to the task, as its output `to`. */
+/* Creates the pipe for the task's output `to`: its read end stays here and does not block. */
 static err open_stream(struct launch *launch, struct child *child, int to, int *ret_write)
 {
     int fds[2];
@@ -203,16 +202,16 @@ static err open_stream(struct launch *launch, struct child *child, int to, int *
     struct task_output *lines = to == STDOUT_FILENO ? &child->out : &child->err;
     const bool is_log = to == STDERR_FILENO;
     const char *prefix =
-        is_log && log_is_json() ? "" : child->prefix; /* an object names its task */
-    task_output_pass(lines); /* of the task that was there before: others may hold its pipe */
+        is_log && log_is_json() ? "" : child->prefix; /* JSON lines contain the task */
+    task_output_pass(lines); /* of the previous task: other processes may hold its pipe open */
     task_output_close(lines);
     *lines = (struct task_output){.from = fds[0], .to = to, .prefix = prefix};
     *ret_write = fds[1];
     return task_output_watch(lines, launch->loop);
 }
 
-/* The listening socket belongs to the task from here on: while a copy is open anywhere, the port
- * takes connections that nobody answers. */
+/* Closes the listening socket here: while any copy is open, the port accepts connections even if
+ * the task is gone. */
 static err spawn(struct launch *launch, struct child *child, int input, int out, int error)
 {
     char **words = command_line(launch, child);
@@ -230,7 +229,7 @@ static err spawn(struct launch *launch, struct child *child, int input, int out,
     return OK;
 }
 
-/* Of ssh: by which the task is told of its key and of signals. */
+/* For ssh: creates the pipe that brings the task its key and signals. */
 static err open_control(const struct launch *launch, struct child *child, int *ret_read)
 {
     int fds[2];

@@ -10,7 +10,7 @@
 
 enum { OUTPUT_BYTES = 16384, READS_MAX = 16 };
 
-/* What log.h writes before a line that may stand over a status line, and before a status. */
+/* What log.h writes before a status, and before a line that may overwrite one */
 static const char clear_line[] = "\r\033[K";
 enum { CLEAR_BYTES = sizeof clear_line - 1 };
 
@@ -34,7 +34,7 @@ static void put(struct output_lines *out, const char *bytes, size_t count)
     out->used += count;
 }
 
-/* How many bytes a terminal would not show any more: up to and with the last clear_line. */
+/* Bytes that a terminal no longer shows: up to and including the last clear_line */
 static size_t overwritten(const char *bytes, size_t count)
 {
     for (size_t end = count; end >= CLEAR_BYTES; end--)
@@ -42,7 +42,7 @@ static size_t overwritten(const char *bytes, size_t count)
     return 0;
 }
 
-/* The status line of any task gives way to a line; the next status of its task draws it anew. */
+/* Clears the status line of any task first; the task's next status redraws it. */
 static void put_line(const struct task_output *lines, struct output_lines *out, const char *bytes,
                      size_t count)
 {
@@ -53,7 +53,7 @@ static void put_line(const struct task_output *lines, struct output_lines *out, 
     put(out, "\n", 1);
 }
 
-/* Text behind a clear_line that no end of line follows is a status. */
+/* Text after a clear_line without an end of line is a status. */
 static void show_status(struct task_output *lines)
 {
     size_t gone = overwritten(lines->at, lines->used);
@@ -64,7 +64,7 @@ static void show_status(struct task_output *lines)
     lines->used -= gone - CLEAR_BYTES;
 }
 
-/* What is left is the beginning of a line, moved to the front. */
+/* Moves what remains, the beginning of a line, to the front. */
 static void put_whole_lines(struct task_output *lines, struct output_lines *out)
 {
     size_t start = 0;

@@ -23,8 +23,9 @@ static void report_quota(const struct run *run, const struct device_request *req
              cores_count(&cores), cores.affinity, cores.quota);
 }
 
-/* Every worker says which GPU is its own; that there is none is said once for each host, by the
- * others at --log_level=debug only. */
+/* Every worker logs its GPU; that there is none is logged once per host, and by the others only
+ * with
+ * --log_level=debug. */
 void report_device(const struct device_answer *answer, bool is_first)
 {
     const enum log_level level = is_first ? LOG_INFO : LOG_DEBUG;
@@ -63,8 +64,8 @@ err open_device(const struct run *run, struct device *ret)
     return OK;
 }
 
-/* Where tower k computes: as the spec's list says, else on what the task does, a GPU of its own or
- * a share of the threads. */
+/* Tower k computes where the spec's list says, else on the task's kind of device: its own GPU, or a
+ * share of the threads. */
 static struct device_request request_of_tower(const struct device_request *task, int k)
 {
     const struct tower_spec *towers = &task->spec->train.towers;

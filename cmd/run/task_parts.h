@@ -7,48 +7,48 @@
 #include "cmd/device.h"
 #include "core/train/session/towers.h"
 
-/* Where this task computes; says so, or why it is no GPU. A CPU has as many threads as the task may
- * use: --threads, or the cores divided by the workers on this host. A ps never has a GPU, and may
- * use all cores: it works most while workers wait for it. */
+/* Opens the device that this task computes on, and logs it, or why it is no GPU. A CPU has
+ * --threads threads, or the cores divided by the workers on this host. A ps never uses a GPU, and
+ * may use all cores, since it works most while workers wait for it. */
 err open_device(const struct run *, struct device *ret);
 
-/* The same of a task that trains, with the devices of its towers. Stays where it was opened. */
+/* The devices of a task that trains, with those of its towers; must not be moved once opened. */
 struct task_devices {
     struct device device;
     struct tower_devices towers;
-    struct device *at[TOWERS_MAX]; /* of the towers: the one above, or */
+    struct device *at[TOWERS_MAX]; /* per tower: `device`, or one of these: */
     struct device own[TOWERS_MAX];
     int own_count;
 };
 err open_training_devices(const struct run *, struct task_devices *ret);
 err task_devices_open(const struct device_request *, struct task_devices *ret,
-                      struct device_answer *ret_answer); /* and says nothing */
+                      struct device_answer *ret_answer); /* logs nothing */
 void task_devices_close(struct task_devices *);
 
-struct device_request request_of(const struct run *); /* a ps: a CPU */
-/* is_first: of several tasks of a job that would say the same. spec: NULL where there is none. */
+struct device_request request_of(const struct run *); /* for a ps, a CPU */
+/* is_first: the first of several tasks of a host that would log the same */
 void report_device(const struct device_answer *, bool is_first);
 
 struct task_options task_options_of(const struct run *, struct loop *);
 
-/* For a task that reached nobody: whether the job had already ended, which the last checkpoint
- * shows if the spec has a last_step. Logs that. */
+/* For a task that reached no other: whether the job had already ended, which the last checkpoint
+ * shows if the spec has a last_step. Logs it. */
 bool job_had_ended(const struct run *);
 
-/* What becomes of this process as a task of it has ended, and is closed. */
+/* What this process does after its task has ended and is closed */
 struct next_life {
-    struct membership membership; /* of no tasks: there is none */
-    bool goes_on;                 /* another task, in that membership */
+    struct membership membership; /* without tasks: none */
+    bool goes_on;                 /* with another task, in that membership */
 };
-/* The cluster as it is from then on; a task that has no place in it says so. ERR_INPUT. */
+/* Updates the run's cluster to the new membership; logs if this task is not in it. ERR_INPUT */
 err run_resize(struct run *, struct next_life *);
 
-/* Which program writes the lines below, for whoever reads them later: once, as soon as it can do
- * what it is asked to. Tasks of a launcher are the same one. */
+/* Logs the program's version, for later readers of the log: once, when the task can start. Tasks of
+ * a launcher leave it to that. */
 void report_version(const struct run *);
-/* Logs why a job ended, unless it is done; an end that was asked for is not logged as an error. */
+/* Logs why a job ended, unless it is done; as an error unless the end was requested. */
 void report_end(int code, const char *text);
-/* Says why the task ended unless it is done; returns its exit code. */
+/* Logs why the task ended, unless it is done; returns its exit code. */
 int report_verdict(const struct task *);
 
 #endif

@@ -31,8 +31,9 @@ static bool met_anybody(const struct task *task)
     return false;
 }
 
-/* The ps have gone, and their last words were lost. Worker 0 saves, unless another one has led
- * while it stood still: where it has met nobody what is there is no answer. */
+/* Whether the job ended, but the ps were gone before they could say so. Worker 0 usually saves the
+ * last checkpoint itself: one proves something to it only if it met a ps, as another worker may
+ * then have led. */
 static bool missed_end(const struct run *run, const struct task *task)
 {
     const bool has_waited = task->code == EXIT_TIMEOUT || task->code == EXIT_LOST_PEER;
@@ -40,7 +41,7 @@ static bool missed_end(const struct run *run, const struct task *task)
            (run_kind(run) == RUN_WORKER || met_anybody(task)) && job_had_ended(run);
 }
 
-/* ret_why: where it was for this task alone to end. */
+/* ret_why: set if only this task was to end */
 static err run_task(const struct run *run, struct runner_worker *worker, int *ret_code,
                     char ret_why[ACTION_TEXT_MAX])
 {
@@ -52,12 +53,12 @@ static err run_task(const struct run *run, struct runner_worker *worker, int *re
     return runner_worker_end(worker);
 }
 
-/* Where the chief reads for all, it is called at its address, which is its feeder's; the others
- * are fed. */
+/* With in-graph replication, workers connect to the chief's address, at which its feeder listens;
+ * the others have a remote input. */
 struct work {
     struct run *run;
     struct loop *loop;
-    struct listener *address; /* NULL: the feeder has it */
+    struct listener *address; /* NULL: the feeder listens there */
     struct feeder *feeder;
     struct remote_input *remote_input;
     struct task_devices devices;
@@ -65,11 +66,11 @@ struct work {
     uint64_t last_step;
     struct next_life next;
     int code;
-    char why[ACTION_TEXT_MAX]; /* it has ended alone; "": it has not */
+    char why[ACTION_TEXT_MAX]; /* why only this task ended; "": the job did */
 };
 
-/* A worker's own address is taken for as long as it lives, so that a second one with the same index
- * is an error. */
+/* A worker listens at its address as long as it lives, so that a second worker with the same index
+ * fails. */
 static err open_address(struct work *w)
 {
     const struct task_options options = task_options_of(w->run, w->loop);
@@ -78,7 +79,7 @@ static err open_address(struct work *w)
                  : task_listen(&options, &nobody_calls, NULL, &w->address);
 }
 
-/* Completes the spec. */
+/* Opens the remote input, if any, which completes the spec. */
 static err open_feed(struct work *w)
 {
     const struct task_options options = task_options_of(w->run, w->loop);
@@ -104,7 +105,7 @@ static err train(struct work *w)
     return e ? e : run_resize(w->run, &w->next);
 }
 
-/* As long as the job has one membership; threads are shared anew in each. */
+/* Trains until the job ends or is resized. Each time the threads are divided anew. */
 static err train_in_membership(struct work *w)
 {
     TRY(open_training_devices(w->run, &w->devices));
@@ -120,7 +121,7 @@ static err work(struct work *w)
     TRY(open_feed(w));
     TRY(progress_open(w->run, &w->progress));
     err e;
-    do e = train_in_membership(w); /* ends: a turn more for each time that it is resized */
+    do e = train_in_membership(w); /* ends: one turn per resize */
     while (!e && w->next.goes_on);
     progress_close(&w->progress);
     return e;

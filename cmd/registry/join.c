@@ -11,7 +11,7 @@
 #include "net/address.h"
 #include "net/coordinator/coordinator.h"
 
-/* "0.0.0.0:4021", which says nothing to others. */
+/* "0.0.0.0:4021": listens on all interfaces, and is no address for others. */
 static bool is_everywhere(const char *address)
 {
     return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
@@ -19,7 +19,7 @@ static bool is_everywhere(const char *address)
 
 enum { LOOK_MS = 250 };
 
-/* The address by which the coordinator sees this host; its name may not resolve yet. */
+/* This host's address on the way to the coordinator, whose name may not resolve yet: retries */
 static err find_own(struct run *run, char ret[ADDRESS_MAX])
 {
     const char *server = coordinator_server(run->flags.cluster.coordinator, &run->arena);
@@ -37,7 +37,7 @@ static err find_own(struct run *run, char ret[ADDRESS_MAX])
     return OK;
 }
 
-/* Listens; from here on the port is this task's. */
+/* Binds the socket, which reserves the port for this task. */
 static err open_address(struct run *run, const char **ret)
 {
     char own[ADDRESS_MAX], address[ADDRESS_MAX], real[ADDRESS_MAX];

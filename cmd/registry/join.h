@@ -6,7 +6,7 @@
 
 /* If the run's flags name a coordinator: listens, claims a place there and waits for the other
  * tasks; sets the run's cluster and --bind as if the flags had given them. Otherwise does nothing.
- * run_close gives the place up. */
+ * run_close releases the place. */
 err run_join(struct run *);
 
 #endif

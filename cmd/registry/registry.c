@@ -17,17 +17,17 @@
 enum {
     LOOK_MS = 250,    /* between two looks while it waits for others, */
     LOOK_MS_EACH = 2, /* plus this per task, to limit the load of large jobs */
-    SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* keys left are of the living */
+    SURE_MS = COORDINATOR_LEASE_S * 1000 + COORDINATOR_RENEW_MS, /* keys left are of living tasks */
     FREE_MS = 2 * COORDINATOR_RENEW_MS, /* a living task has rewritten a removed key by then */
     AWAY_MS = 2 * SURE_MS, /* after an outage keys from before it have expired by then */
-    MEMBERSHIPS_MAX = 64,  /* that take a place away again */
-    LACKING_MAX = 3,       /* are named */
+    MEMBERSHIPS_MAX = 64,  /* attempts to keep a place */
+    LACKING_MAX = 3,       /* missing tasks named in messages */
     LACKING_BYTES = 120,
     KEY_BYTES = 160,
 };
 
-/* Suffix of a place's key: claimed by a task that has joined and lost its place to one that has not
- * joined, which then gives it back. */
+/* Suffix of a second key of a place: claimed by a task that has joined and lost its place to one
+ * that has not, which then gives the place back. */
 static const char HELD[] = ".held";
 
 enum registry_place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* PLACE_LOST: to be claimed again */
@@ -36,7 +36,7 @@ enum registry_place { PLACE_NONE, PLACE_OURS, PLACE_LOST }; /* PLACE_LOST: to be
 struct shared_places {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wakes;
-    bool is_over, is_asked; /* where somebody is, since the thread looked */
+    bool is_over, is_asked; /* find() was called since the thread last looked */
     bool is_due;            /* the thread is to renew at once */
     bool is_lost;           /* another task has its place */
     struct membership now;
@@ -46,28 +46,28 @@ struct shared_places {
 struct registry {
     struct coordinator *coordinator;
     struct registry_options options;
-    struct cluster_spec *cluster; /* by the thread, only what stays */
-    enum job last_job;            /* that is looked for, from the ps on */
-    int room[JOB_COUNT];          /* places that there may be */
+    struct cluster_spec *cluster; /* the thread reads only constant fields */
+    enum job last_job;            /* jobs up to this one are looked up, ps first */
+    int room[JOB_COUNT];          /* most places of each job */
     int wanted;                   /* place; -1: any */
     enum registry_place place;
-    struct membership first; /* as our words have it; of no tasks: there are none */
+    struct membership first; /* of this task's --tasks; without tasks: not given */
     pthread_t thread;
-    bool has_joined; /* all have been found; before the thread begins */
+    bool has_joined; /* all were found; set before the thread starts */
     uint64_t joined_ms;
-    bool is_under_way;   /* others have joined: a place that is free may be a living task's */
-    bool was_sure;       /* it was free for so long that it was nobody's */
-    bool gives_way;      /* who has joined says that it is its place nevertheless */
-    uint64_t *free_ms;   /* of each place of its job: since when it is seen free; 0: it is not */
-    bool is_undecided;   /* which --tasks are right, since */
-    uint64_t differs_ms; /* 0: all say the same */
+    bool is_under_way;   /* others have joined: a free place may belong to a living task */
+    bool was_sure;       /* its place had been free long enough to be nobody's */
+    bool gives_way;      /* a task that has joined holds this place */
+    uint64_t *free_ms;   /* per place of its job: since when it is free; 0: it is taken */
+    bool is_undecided;   /* votes on --tasks are tied, since */
+    uint64_t differs_ms; /* 0: they are not */
     bool has_thread;
     struct log_limit unanswered;
     struct {
         uint64_t began_ms, noted_ms;
-        uint64_t away_ms; /* when the coordinator did not answer last; 0: it always has */
+        uint64_t away_ms; /* when the coordinator last failed to answer; 0: never */
     } waiting;
-    uint64_t looked_ms, found; /* first, and the resizes that were found then */
+    uint64_t looked_ms, found; /* time of the first look; resizes found then */
     bool has_seen_resize;
 
     struct shared_places shared;
@@ -77,7 +77,7 @@ struct registry {
 
 static pthread_mutex_t coordinator_lock =
     PTHREAD_MUTEX_INITIALIZER;  /* guards the coordinator, and */
-static struct registry *opened; /* whoever has one */
+static struct registry *opened; /* the registry that has one */
 
 static err ask_to_claim(struct registry *r, const char *key, const char *value, bool *ret_is_ours)
 {
@@ -104,7 +104,7 @@ static err ask_for_list(struct registry *r, const char *folder, struct arena *ar
     return e;
 }
 
-/* Takes what nobody has claimed by yet. */
+/* Takes ownership of a coordinator without claims. */
 static void have_coordinator(struct registry *r, struct coordinator *c)
 {
     pthread_mutex_lock(&coordinator_lock);
@@ -122,7 +122,7 @@ static void let_coordinator_go(struct registry *r)
     pthread_mutex_unlock(&coordinator_lock);
 }
 
-/* Nobody asks any more. Longer than a lease nothing needs to be given back. */
+/* Keeps the lock, so that no more requests are made. After a lease there are no keys to release. */
 void registry_leave_at_once(int signo)
 {
     struct timespec until;
@@ -151,7 +151,7 @@ static const char *key_of(const struct registry *r, enum job job, int task, char
     return ret;
 }
 
-/* ---- where the others are ---- */
+/* ---- addresses of the others ---- */
 
 static void find(void *registry, enum job job, int task, char ret[ADDRESS_MAX])
 {
@@ -182,22 +182,22 @@ static void note_address(struct registry *r, enum job job, int task, const char 
         log_line(LOG_INFO, "%s is at %s now", task_name(job, task, name), address);
 }
 
-/* Those of no resizes that say the same. Who has joined the others outweighs all who have not. */
+/* Tasks with the same --tasks, without resizes. One that has joined outweighs all that have not. */
 enum { VOTES_MAX = 8, JOINED_WEIGHT = 1 << 16 };
 struct vote {
     struct membership membership;
     int weight;
-    enum job job; /* the first of them */
+    enum job job; /* the first such task */
     int task;
     char address[ADDRESS_MAX];
 };
 
-/* What the values of places say of the membership. */
+/* The memberships in the values of places */
 struct memberships {
     struct membership latest;
     struct vote votes[VOTES_MAX];
     int count;
-    bool is_under_way; /* somebody has joined, without whom there are no resizes */
+    bool is_under_way; /* a task has joined; only then a job can be resized */
 };
 
 static struct vote *vote_of(struct memberships *memberships, const struct membership *membership)
@@ -233,7 +233,7 @@ static bool has_words(const struct registry *r)
     return r->first.count[JOB_PS] > 0;
 }
 
-/* What is no place of this cluster is somebody's slip. ending: "" or HELD. */
+/* Parses a key and its value; false: no place of this cluster. ending: "" or HELD */
 static bool read_entry(const struct registry *r, enum job job, const char *ending,
                        const struct coordinator_entry *entry, int *ret_task,
                        struct named_place *ret)
@@ -246,7 +246,7 @@ static bool read_entry(const struct registry *r, enum job job, const char *endin
     return true;
 }
 
-/* What then stands at the place itself is not its task. */
+/* Notes a place that a joined task holds; what the place's own key says does not count then. */
 static void read_held(struct registry *r, enum job job, const struct coordinator_entry *entry,
                       bool *is_held)
 {
@@ -260,7 +260,7 @@ static void read_held(struct registry *r, enum job job, const struct coordinator
         r->gives_way |= strcmp(place.address, r->options.address) != 0;
 }
 
-/* Who says another number of tasks is none of those that are waited for. */
+/* A task that names other --tasks is not one of those that are waited for. */
 static void read_place(struct registry *r, enum job job, const struct coordinator_entry *entry,
                        const bool *is_held, struct memberships *memberships)
 {
@@ -288,7 +288,7 @@ static const struct vote *heaviest_other(const struct registry *r,
     return most;
 }
 
-/* Of as many on both sides: for a while others may come, then the first place decides. */
+/* In a tie: true while more votes may come, for SURE_MS; then the first place decides. */
 static bool is_undecided(struct registry *r)
 {
     const uint64_t now_ms = clock_ms();
@@ -296,8 +296,8 @@ static bool is_undecided(struct registry *r)
     return now_ms - r->differs_ms < SURE_MS;
 }
 
-/* Words say how a job begins: once it was resized, they may be those of any time. The most are
- * right, and who says something else is refused. */
+/* --tasks count until the job is resized; later they may be outdated. The majority is right.
+ * ERR_INPUT: this task says something else. */
 static err agree(struct registry *r, struct memberships *memberships)
 {
     char theirs[NAMED_TASKS_BYTES], ours[NAMED_TASKS_BYTES], name[TASK_NAME_MAX];
@@ -316,8 +316,8 @@ static err agree(struct registry *r, struct memberships *memberships)
                 named_tasks_text(&other->membership, theirs), named_tasks_text(&r->first, ours));
 }
 
-/* Before all have been found a place that is free again is empty; later it is where the task was
- * last, which is there still or comes back. */
+/* Until all have been found, a place that becomes free has no address. Later the last address is
+ * kept: the task is still there, or comes back. */
 static void forget_addresses(struct registry *r)
 {
     for (enum job job = 0; job < JOB_COUNT; job++)
@@ -356,7 +356,7 @@ static void note_free(struct registry *r)
                                                            : now_ms;
 }
 
-/* Whoever has joined hears of resizes from its peers. */
+/* Reads all places. Once joined, only addresses: resizes are reported by peers. */
 static err look(struct registry *r)
 {
     struct memberships memberships = {.latest = r->first};
@@ -372,8 +372,8 @@ static err look(struct registry *r)
     return agree(r, &memberships);
 }
 
-/* What tasks say that were killed stands for a while; all that are started again together begin by
- * their words. */
+/* Whether a membership with resizes is of living tasks. Keys of killed ones remain for a while, and
+ * if all tasks are restarted together, they begin with --tasks. */
 static bool lives(const struct registry *r)
 {
     return !r->shared.now.resizes || r->has_seen_resize || clock_ms() - r->looked_ms >= SURE_MS;
@@ -381,8 +381,8 @@ static bool lives(const struct registry *r)
 
 /* ---- the place ---- */
 
-/* A place that it took before it saw that others have joined may be that of one whose key was
- * lost, and which comes to write it again. */
+/* A place that was claimed before others were seen to have joined is no place: it may belong to a
+ * living task whose key was lost, and which will write it again. */
 static bool has_place(struct registry *r)
 {
     const bool is_doubtful = r->is_under_way && !r->was_sure;
@@ -390,9 +390,8 @@ static bool has_place(struct registry *r)
                                    r->cluster->task < count_of(r, r->cluster->job));
 }
 
-/* Where the coordinator was away tasks that live have lost their keys together, and come back to it
- * one after the other, some after an attempt in vain: of a place that is free since then one is
- * sure later. */
+/* When the coordinator was unreachable, all living tasks have lost their keys, and return one after
+ * the other, some after a failed attempt: a place that is free since then must be so for longer. */
 static bool may_claim(const struct registry *r, int task)
 {
     const uint64_t since_ms = r->free_ms[task], away_ms = r->waiting.away_ms;
@@ -401,9 +400,9 @@ static bool may_claim(const struct registry *r, int task)
            (!r->is_under_way || clock_ms() - since_ms >= (was_away ? SURE_MS : FREE_MS));
 }
 
-/* Before it has joined a task says but its own words: what those of a former run have left there
- * for a while is not to outlive them. That it has joined it says when all the others, which may be
- * a moment behind, will have. */
+/* Before it has joined, a task writes only its own --tasks, so that a membership left by a former
+ * run does not outlive that. It writes that it has joined only when all the others, which may be a
+ * moment behind, will have joined. */
 static err claim_key(struct registry *r, const char *key, bool *ret_is_ours)
 {
     struct named_place place = {.membership = r->has_joined ? membership_now(r) : r->first};
@@ -420,7 +419,7 @@ static err claim_one(struct registry *r, int task, bool *ret_is_ours)
     return claim_key(r, key_of(r, r->cluster->job, task, key), ret_is_ours);
 }
 
-/* Beside it, as long as this task lives. */
+/* Claims the second key of its place, under this task's lease. */
 static err claim_held(struct registry *r)
 {
     char key[KEY_BYTES], held[KEY_BYTES + sizeof HELD];
@@ -429,7 +428,7 @@ static err claim_held(struct registry *r)
     return claim_key(r, held, &is_ours);
 }
 
-/* ret_is_ours false: none that would do is free. */
+/* *ret_is_ours false: no suitable place is free. */
 static err claim(struct registry *r, bool *ret_is_ours)
 {
     const enum job job = r->cluster->job;
@@ -445,8 +444,8 @@ static err claim(struct registry *r, bool *ret_is_ours)
     return OK;
 }
 
-/* Who has joined gives way to one that has as well: another one may yet see that the place is
- * not free. */
+/* Whether another task has this place. If this one has joined, only one that has joined, too,
+ * counts: others may yet see that the place is not free. */
 static bool is_anothers(const struct registry *r, const struct coordinator_entry *entry)
 {
     int task;
@@ -456,7 +455,7 @@ static bool is_anothers(const struct registry *r, const struct coordinator_entry
            (!r->has_joined || place.has_joined);
 }
 
-/* What we have claimed under a lease of before may still be there. */
+/* Whether another task has the place; a key of this task's previous lease does not count. */
 static err find_another(struct registry *r, bool *ret_is_there)
 {
     struct arena arena = {0};
@@ -476,9 +475,10 @@ static void note_lost(struct registry *r)
     pthread_mutex_unlock(&r->shared.lock);
 }
 
-/* Somebody else who has taken the place meanwhile and has joined is the task now, and this one ends
- * (has_lost). Where nobody has it, or who has not joined, or the coordinator does not say, it stays
- * lost: another one of that job may be missing, for whom the newcomer would wait without end. */
+/* If another task has taken the place meanwhile and has joined, that is the task now, and this one
+ * ends (has_lost). If it has not joined, or nobody has the place, or the coordinator does not
+ * answer, the place stays lost: the newcomer may never join, if it waits for one more that is gone.
+ */
 static err claim_again(struct registry *r)
 {
     bool is_ours, is_taken = false;
@@ -494,8 +494,8 @@ static err claim_again(struct registry *r)
     return OK;
 }
 
-/* What stands at our place is written each time: where the job was resized, it is another
- * membership; and somebody may have removed it, though the lease is ours still. */
+/* Also writes the key each time: the membership may be a new one, and somebody may have removed the
+ * key although the lease is still valid. */
 static err renew(struct registry *r)
 {
     bool has_lost = false, is_ours = true;
@@ -511,7 +511,7 @@ static err keep(struct registry *r)
     return take_asked(r) ? look(r) : OK;
 }
 
-/* false: it is over. */
+/* Waits until the next renewal is due; false: the registry is being closed. */
 static bool rest(struct registry *r)
 {
     struct timespec until;
@@ -549,7 +549,7 @@ static void *keep_place(void *registry)
 
 /* ---- joining ---- */
 
-/* Once without answer is no harm: the limit is that of waiting. */
+/* Pauses before the next look. ERR_IO is tolerated until the limit. ERR_TIMEOUT */
 static err look_once_more(struct registry *r, err e, const char *what)
 {
     const uint64_t limit_ms = r->options.limit_ms;
@@ -573,7 +573,7 @@ static err look_once_more(struct registry *r, err e, const char *what)
                  (double)limit_ms / 1000);
     }
     clock_pause(LOOK_MS + LOOK_MS_EACH * tasks);
-    if (r->coordinator) (void)renew(r); /* the next look says what is wrong */
+    if (r->coordinator) (void)renew(r); /* the next look reports errors */
     return OK;
 }
 
@@ -597,7 +597,7 @@ static bool sees_free(struct registry *r)
     return is_free;
 }
 
-/* Why it has none: of those that take part. */
+/* Why this task has no place */
 static const char *lack_of_place(struct registry *r, char ret[LACKING_BYTES])
 {
     const char *job = job_name(r->cluster->job);
@@ -631,8 +631,8 @@ static err take_place(struct registry *r)
     return OK;
 }
 
-/* "waits for ps/1, worker/0 and 7 more"; false: for nobody. A job that was resized is under way,
- * and knows by itself which workers it lacks. */
+/* "waits for ps/1, worker/0 and 7 more"; false: nothing is missing. A job that was resized is
+ * running, so only its ps are waited for. */
 static bool lacks(struct registry *r, char ret[LACKING_BYTES])
 {
     const struct membership *now = &r->shared.now;
@@ -653,7 +653,7 @@ static bool lacks(struct registry *r, char ret[LACKING_BYTES])
     return count > 0 || now->count[JOB_PS] == 0 || !is_sure || r->is_undecided;
 }
 
-/* As long as its place is one. */
+/* Waits until all are found, or this task has no place any more. */
 static err wait_for_others(struct registry *r)
 {
     char what[LACKING_BYTES];
@@ -676,7 +676,7 @@ static err find_once(struct registry *r)
     return wait_for_others(r);
 }
 
-/* Again where its place was one of a former run's membership, or was lost meanwhile. */
+/* Tries again if its place belonged to a former run's membership, or was lost meanwhile. */
 static err find_all(struct registry *r)
 {
     for (int found = 0; found < MEMBERSHIPS_MAX; found++) {
@@ -707,7 +707,7 @@ static bool has_lost(void *registry)
     return is_lost;
 }
 
-/* What the lists of hosts would have said. */
+/* Sets what lists of hosts would have set. */
 static err tell_cluster(struct registry *r, struct arena *arena)
 {
     struct cluster_spec *cluster = r->cluster;

@@ -52,7 +52,7 @@ err visited_open(struct visited *v, struct visitor_options options, uint64_t lim
     return visitor_wait_up(v->visitor, limit_ms, "--timeout");
 }
 
-/* A link that is amid proving who it is needs the keys until the loop has closed it. */
+/* A link that is in its TLS handshake needs the keys until the loop has closed it. */
 void visited_close(struct visited *v)
 {
     visitor_close(v->visitor);

@@ -32,7 +32,7 @@ struct visited {
     struct strings hosts; /* of the ps */
     struct cluster_spec cluster;
     const char *coordinator;   /* NULL: --ps_hosts is given */
-    struct registry *registry; /* of the coordinator */
+    struct registry *registry; /* at the coordinator */
     struct tls_keys *keys;     /* NULL: no authentication */
     struct loop *loop;
     struct visitor *visitor;
@@ -41,9 +41,9 @@ struct visited {
 /* Reads the flags and the key; contacts nobody. who: "var ls", for messages. ERR_INPUT. */
 err visited_read(struct visited *, const struct cluster_flags *, const char *who, struct arena *);
 
-/* Finds the ps, and waits until they are there, so long for either. options: all but the loop and
- * who is visited. As registry_join, visitor_open and visitor_wait_up; ret: borrowed, and there is
- * one, too, where it is the waiting that fails. */
+/* Finds the ps, then connects to them, each within limit_ms. options: all but the loop and the ps.
+ * Errors are those of registry_join, visitor_open and visitor_wait_up; *ret is borrowed, and also
+ * set if only the last of these fails. */
 err visited_open(struct visited *, struct visitor_options, uint64_t limit_ms, struct arena *,
                  struct visitor **ret);
 void visited_close(struct visited *); /* a zeroed one is fine */

@@ -8,14 +8,14 @@
 
 enum { OUTPUTS_OF_HEAD = 2, NUMBER_BYTES = 32 };
 
-/* A named output: the class of a head, or its numbers */
+/* A named output: a head's class, or its numbers */
 struct answered_output {
     int head;
     const char *name;
     bool is_class;
     enum prediction predicts;
     int64_t columns;
-    const struct strings *words; /* by class; none: classes are numbers */
+    const struct strings *words; /* class labels; NULL: classes are numbers */
 };
 
 struct outputs {
@@ -23,7 +23,7 @@ struct outputs {
     int count;
 };
 
-/* ---- which there are ---- */
+/* ---- outputs ---- */
 
 static void add_outputs(const struct version *v, int i, struct outputs *ret)
 {
@@ -67,7 +67,7 @@ static const float *row_of(const struct answered_output *o, const struct version
     return a->at[o->head] + row * o->columns;
 }
 
-/* A number, or a list of them */
+/* A class, a number, or a list of numbers */
 static void write_value(FILE *out, const struct answered_output *o, const struct version_answer *a,
                         int64_t row)
 {
@@ -87,7 +87,7 @@ static void write_value(FILE *out, const struct answered_output *o, const struct
 
 /* ---- predictions ---- */
 
-/* A single output has no name there. */
+/* A single output is written without its name. */
 static void write_row(FILE *out, const struct version *v, const struct outputs *all,
                       const struct version_answer *a, int64_t row)
 {
@@ -137,7 +137,7 @@ void answer_write_predictions(FILE *out, struct version *v, const struct taken_r
 
 /* ---- classes and numbers ---- */
 
-/* The probabilities of the first head of that kind; NULL: there is none */
+/* The numbers of the first head that predicts numbers, or else classes; NULL: none */
 static const struct answered_output *find_output(const struct outputs *all, bool of_numbers)
 {
     for (int i = 0; i < all->count; i++) {
@@ -148,7 +148,7 @@ static const struct answered_output *find_output(const struct outputs *all, bool
     return NULL;
 }
 
-/* Of one probability of yes, that of no beside it */
+/* [label, score] of each class; a single probability p, of yes, has 1 - p, of no, before it. */
 static void write_scores(FILE *out, const struct answered_output *o, const float *row)
 {
     const bool is_yes = strcmp(o->name, "probability") == 0;

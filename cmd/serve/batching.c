@@ -1,6 +1,6 @@
 /* batching.c - computes waiting requests in batches: from the front of the queue, up to max_batch
- * rows, after --batch_wait_ms or at once; in the version's thread or, if they are few rows, in the
- * thread of the first request. */
+ * rows, after --batch_wait_ms or at once; in the version's thread, or, for few rows, in the thread
+ * of the first request. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "core/base/clock.h"
 #include "kernels/cpu_threads.h"
 
-/* A request that waits */
+/* A waiting request */
 struct waiting {
     struct waiting *next;
     const struct taken_rows *rows;
@@ -18,7 +18,7 @@ struct waiting {
     err e;
     char text[ERROR_TEXT_MAX];
     bool is_done, has_turn;
-    pthread_cond_t told; /* that it is one of these */
+    pthread_cond_t told; /* signals is_done or has_turn */
 };
 
 /* Whether a request is partly computed: new values wait for its end, so that all its rows use the
@@ -40,7 +40,7 @@ static struct fresh *take_coming(struct version *v)
     return coming;
 }
 
-/* A device that cannot take them is none that could compute. */
+/* Switches to new values, if any. Fails if the device does, which then could not compute either. */
 static err change_over(struct version *v)
 {
     struct fresh *coming = take_coming(v);
@@ -51,10 +51,10 @@ static err change_over(struct version *v)
     return e;
 }
 
-/* Requests that are computed together: those at the front, as far as there is room */
+/* A batch: requests from the front of the queue, as far as there is room */
 struct together {
     int64_t rows;
-    struct waiting *last; /* of these */
+    struct waiting *last; /* of the batch */
 };
 
 static struct together gather(const struct version *v)
@@ -69,7 +69,7 @@ static struct together gather(const struct version *v)
     return t;
 }
 
-/* Of this many rows in a batch, which begin at row `at` of it */
+/* The rows of one request in a batch, from row `at` of the batch on */
 struct batch_share {
     struct waiting *of;
     int64_t at, rows;
@@ -147,9 +147,9 @@ static void compute(struct version *v, const struct together *t)
     }
 }
 
-/* ---- whose turn it is ---- */
+/* ---- turns ---- */
 
-/* With the lock, while nobody computes. */
+/* Lets the version's thread, or the first request's, compute. Locked, while nobody computes */
 static void give_turn(struct version *v)
 {
     struct waiting *w = v->first;
@@ -162,7 +162,7 @@ static void give_turn(struct version *v)
     pthread_cond_signal(&w->told);
 }
 
-/* With the lock */
+/* Locked */
 static void end_turn(struct version *v)
 {
     v->is_computing = false;
@@ -170,8 +170,8 @@ static void end_turn(struct version *v)
     give_turn(v);
 }
 
-/* With the lock, in the thread of one that waits. More may have come since it was given the turn.
- */
+/* Locked, in the thread of a waiting request. If too many rows have come since it was given the
+ * turn, leaves them to the version's thread. */
 static void wait_for_turn(struct version *v, struct waiting *w)
 {
     while (!w->has_turn && !w->is_done) pthread_cond_wait(&w->told, &v->lock);
@@ -188,7 +188,7 @@ static void wait_for_turn(struct version *v, struct waiting *w)
     end_turn(v);
 }
 
-/* Until there is a batch; rows 0: nobody will come any more. */
+/* Waits for a batch, and marks it as computing; rows 0: the version is stopping. */
 static struct together wait_for_rows(struct version *v)
 {
     struct timespec until = {0};

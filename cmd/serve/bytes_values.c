@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -1: none of the 64 */
+/* -1: no base64 digit */
 static int digit_of(char c)
 {
     if (c >= 'A' && c <= 'Z') return c - 'A';
@@ -15,7 +15,7 @@ static int digit_of(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Four digits, three bytes; '=' only instead of the last two. */
+/* Decodes four digits to three bytes; only the last two of the text may be '='. */
 static int decode_four(const char *from, bool is_last, char *to)
 {
     const int pads = is_last && from[3] == '=' ? 1 + (from[2] == '=') : 0;
@@ -29,7 +29,7 @@ static int decode_four(const char *from, bool is_last, char *to)
     return 3 - pads;
 }
 
-/* NULL: the text is no base64, or there is no memory. */
+/* NULL: invalid base64, or no memory */
 static json_t *decoded(const char *text, size_t length)
 {
     char *bytes = length % 4 ? NULL : malloc(length / 4 * 3 + 1);
@@ -44,13 +44,13 @@ static json_t *decoded(const char *text, size_t length)
     return value;
 }
 
-/* NULL: it is another value. */
+/* The text of {"b64": "..."}; NULL: another value */
 static const json_t *text_of(const json_t *value)
 {
     return json_object_size(value) == 1 ? json_object_get(value, "b64") : NULL;
 }
 
-/* NULL: the value stays as it is. */
+/* What replaces the value; NULL: nothing */
 static json_t *bytes_of(const json_t *value)
 {
     const json_t *text = text_of(value);

@@ -1,5 +1,5 @@
-/* bytes_values.h - {"b64": "..."}: how TensorFlow Serving's clients send bytes, and texts, where
- * JSON has no bytes. */
+/* bytes_values.h - {"b64": "..."}: how TensorFlow Serving's clients send bytes and text, since JSON
+ * has no bytes. */
 #ifndef CMD_SERVE_BYTES_VALUES_H
 #define CMD_SERVE_BYTES_VALUES_H
 
@@ -7,10 +7,10 @@
 
 #include "core/base/error.h"
 
-/* Each such value becomes a string of the bytes; one that is no base64 stays an object. */
+/* Replaces each such value by a string of its bytes; one with invalid base64 stays an object. */
 void bytes_values_decode(json_t *);
-/* Of a value that is not what was expected: e, or ERR_INPUT that says what is wrong with such an
- * object, which it is or has in its list. name: of its cell; NULL: none */
+/* The error for an unexpected value: e, or, if the value is or contains such an object, ERR_INPUT,
+ * which says what is wrong with it. name: of its cell; NULL: none */
 err bytes_values_fault(const char *name, const json_t *, err e);
 
 #endif

@@ -18,7 +18,7 @@ err following_begin(struct following *f, const char *prefix)
     return OK;
 }
 
-/* The file names this checkpoint, and begins with the deltas that were taken. */
+/* Whether the publication names this checkpoint, and begins with the deltas that were applied. */
 static bool goes_on(const struct following *f)
 {
     const struct publication *p = &f->said;
@@ -38,7 +38,8 @@ static err take(struct following *f, const struct published *next, struct versio
     return version_freshen(version, prefix, next->step);
 }
 
-/* Deltas of a checkpoint that another one follows are removed, while this one is being read. */
+/* Whether the delta is still published, or that is unknown. It may have been removed while it was
+ * being read, because a newer checkpoint was published. */
 static bool is_named(struct following *f, const struct published *next)
 {
     if (publication_read(f->folder, &f->said)) return true;
@@ -57,7 +58,7 @@ static void lose(struct following *f, const struct published *next, const char *
         (long long)(f->count ? f->taken.step : checkpoint_step(f->name)));
 }
 
-/* What storage does not answer now it may answer the next time. */
+/* Applies all new deltas. ERR_IO is retried in the next turn. */
 static void take_next(struct following *f, struct version *version, struct tally *tally)
 {
     while (f->count < f->said.count) {

@@ -10,18 +10,18 @@
 
 struct following {
     char folder[CHECKPOINT_PATH_MAX], name[PUBLISHED_NAME_MAX]; /* of the checkpoint; "": none */
-    uint32_t index;                                             /* that it is known by */
-    struct published taken; /* the last delta; of no name: none yet */
-    int count;              /* of deltas that were taken */
+    uint32_t index;         /* of the checkpoint, which identifies it */
+    struct published taken; /* the last delta applied; count 0: none */
+    int count;              /* of deltas that were applied */
     bool is_lost;
     struct log_limit unseen;
     struct publication said;
 };
 
-/* Of the checkpoint of that prefix, which is about to be opened, or is served now; what is known of
- * another one is forgotten. ERR_INPUT, ERR_IO: its index cannot be read. */
+/* Follows the checkpoint of that prefix, which is about to be opened, or is served now, instead of
+ * another one. ERR_INPUT, ERR_IO: its index cannot be read. */
 err following_begin(struct following *, const char *prefix);
-/* Takes what has come for the version, which serves that checkpoint. */
+/* Applies new deltas to the version, which serves that checkpoint. */
 void following_turn(struct following *, struct version *, struct tally *);
 
 #endif

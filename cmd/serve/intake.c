@@ -17,9 +17,9 @@
 #include "core/data/storage.h"
 
 enum { BAD_REQUEST = 400, TOO_LARGE = 413, NO_SERVICE = 503, TEXT_SHOWN = 64, DEPTH_MAX = 8 };
-static const char examples_name[] = "examples"; /* of the input of parse_example */
+static const char examples_name[] = "examples"; /* name of the input of parse_example */
 
-/* What one thread reads with */
+/* What a thread needs to read a request */
 struct reading {
     struct reading *next;
     struct json_cells cells;
@@ -29,24 +29,24 @@ struct reading {
 struct intake {
     struct arena arena;
     struct spec *spec;              /* borrowed */
-    const struct objects *columns;  /* of the spec, its labels among them */
-    struct row_reader reader;       /* what rows of cells are like */
+    const struct objects *columns;  /* of the spec, including labels */
+    struct row_reader reader;       /* how rows of cells are read */
     struct strings names;           /* of all cells that columns name */
-    struct strings others;          /* cells that may be there, and nobody reads */
+    struct strings others;          /* cells that may be sent, but are ignored */
     struct strings feature_names;   /* of stored numbers */
-    struct feature_scaling scaling; /* of a format that scales what it reads */
-    struct columns *all;            /* NULL: numbers are stored */
-    struct column *made;            /* [count], at NULL */
+    struct feature_scaling scaling; /* if the format scales what it reads */
+    struct columns *all;            /* NULL: rows are stored numbers */
+    struct column *made;            /* [count], descriptions only: `at` is NULL */
     int count;
     bool *is_read;         /* [count] */
-    struct objects wanted; /* of the columns, those that somebody reads */
-    int *place;            /* of what they make, labels first: index in made */
+    struct objects wanted; /* those of the columns that are read */
+    int *place;            /* per column that these make, labels first: its index in made */
     int place_count;
     struct named_attributes attributes; /* of rows of cells */
     struct intake_input *inputs;
     int input_count;
 
-    pthread_mutex_t lock; /* of the readings that nobody uses */
+    pthread_mutex_t lock; /* guards idle, the list of unused readings */
     struct reading *idle;
 };
 
@@ -102,7 +102,7 @@ static int names_of(const struct objects *columns, struct strings *ret)
     return most;
 }
 
-/* Rows of a file may be sent as they are. */
+/* Labels: rows of a file may be sent as they are, including these. */
 static void find_others(struct intake *in)
 {
     const struct source_spec *source = source_of(in->spec);
@@ -168,7 +168,7 @@ static struct column copy_column(struct intake *in, const struct column *from)
     return column;
 }
 
-/* How many there are and of which type only their files say. */
+/* Reads the number and type of stored numbers from the files of data, which alone know them. */
 static err describe_numbers(struct intake *in)
 {
     const struct spec *spec = in->spec;
@@ -241,9 +241,9 @@ struct asked_rows intake_asked(const struct intake *in, int64_t most)
     return (struct asked_rows){"instances", in->made, in->count, in->feature_names, most};
 }
 
-/* ---- which are read ---- */
+/* ---- columns that are read ---- */
 
-/* A cross is made of columns before it, which are made then, too. */
+/* Marks columns that are read, and those that a cross among them is made of. */
 static void mark(const struct intake *in, bool *is_wanted)
 {
     const struct objects *columns = &in->spec->data.columns;
@@ -369,19 +369,19 @@ static void give_reading(struct intake *in, struct reading *r)
 
 /* ---- the body ---- */
 
-/* One list of the columns form, as far as it has been read */
+/* A list of a columnar request, and how far it has been read */
 struct lane {
     const char *name;
     const json_t *list;
     const char *at;
-    int place; /* of stored numbers: which */
+    int place; /* index of the stored number */
 };
 
 struct request_body {
-    const char *text; /* as the client sent it, or */
-    char *changed;    /* without NaN; NULL: it has none */
+    const char *text; /* as sent by the client, or `changed` */
+    char *changed;    /* with null instead of NaN; NULL: has none */
     json_t *json;
-    struct json_value rows;    /* "instances", "examples"; json NULL: */
+    struct json_value rows;    /* "instances", "examples"; json NULL: use */
     struct json_value columns; /* "inputs" */
     struct json_value common;  /* "context" */
     struct lane *lanes;        /* [lane_count] of columns */
@@ -390,7 +390,7 @@ struct request_body {
     bool has_examples; /* each row is a serialized tf.Example */
 };
 
-/* Of rows that have a cell of this name, each object of it alone is a row. */
+/* Whether rows have a cell named b64: then {"b64": ...} in the list of rows is a row, not bytes. */
 static bool has_cell_b64(const struct intake *in)
 {
     static const char name[] = "b64";
@@ -483,7 +483,7 @@ static err add_lane(struct request_body *b, const char *name, const struct json_
     return OK;
 }
 
-/* An object of lists, or one list where there is one input */
+/* "inputs": an object of lists, or one list if there is a single input */
 static err find_lanes(const struct intake *in, struct request_body *b)
 {
     const bool is_object = json_is_object(b->columns.json);
@@ -504,7 +504,7 @@ static err find_lanes(const struct intake *in, struct request_body *b)
     return OK;
 }
 
-/* {"examples": [...]}, or the list alone: as rows */
+/* Serialized Examples: {"examples": [...]}, or the list alone, become rows. */
 static err find_examples(struct request_body *b)
 {
     struct json_value list = b->columns;
@@ -551,7 +551,7 @@ static err find_rows(const struct intake *in, enum intake_form form, struct requ
                 context, (long long)b->count, CONTEXT_READ_MAX >> 20);
 }
 
-/* What all rows have in common none has itself. */
+/* ERR_INPUT: a row repeats a name of the context. */
 static err refuse_repeated(const struct request_body *b, const json_t *row)
 {
     const char *name;
@@ -566,7 +566,7 @@ static err refuse_repeated(const struct request_body *b, const json_t *row)
 
 /* ---- rows of cells ---- */
 
-/* Only {"b64": "..."} can bring one. */
+/* Whether a string contains a zero byte, which only {"b64": "..."} can bring. */
 static bool has_zero(const json_t *value)
 {
     const json_t *one;
@@ -575,7 +575,7 @@ static bool has_zero(const json_t *value)
     return json_is_string(value) && strlen(json_string_value(value)) != json_string_length(value);
 }
 
-/* Of columns of images a cell has any bytes. */
+/* Whether only image columns read the cell, so that it may have any bytes */
 static bool is_of_bytes(const struct intake *in, const char *name)
 {
     bool is_read = false;
@@ -629,7 +629,7 @@ static err put_row(const struct intake *in, struct json_cells *cells, const stru
     return fail(ERR_INPUT, "expected an object of cells, got %s", json_type_text(row->json));
 }
 
-/* One value of each lane */
+/* Puts one value of each lane. */
 static err put_lanes(const struct intake *in, struct json_cells *cells, struct request_body *b,
                      int64_t row)
 {
@@ -649,7 +649,7 @@ static err put_lanes(const struct intake *in, struct json_cells *cells, struct r
     return OK;
 }
 
-/* What no column reads is passed over, as TensorFlow does it. */
+/* Features that no column reads are ignored, as in TensorFlow. */
 static err put_example(struct json_cells *cells, const json_t *row)
 {
     const json_t *only = json_object_size(row) == 1 ? json_object_get(row, examples_name) : NULL;
@@ -716,7 +716,7 @@ static err store_whole(struct filling *f, const char *text, size_t length)
     return OK;
 }
 
-/* As the data have them, one behind the other */
+/* Stores bytes of the data's own type, one number per byte. */
 static err store_bytes(struct filling *f, const json_t *bytes)
 {
     const int64_t count = (int64_t)json_string_length(bytes);
@@ -728,7 +728,7 @@ static err store_bytes(struct filling *f, const json_t *bytes)
     return OK;
 }
 
-/* {"b64": "..."} is a string by now. */
+/* {"b64": "..."} has become a string by now. */
 static bool is_bytes(const struct json_value *value)
 {
     return json_is_string(value->json) && *json_skip_blanks(value->text) == '{';
@@ -740,7 +740,7 @@ static err store(struct filling *f, const struct json_value *value)
     const size_t length = strcspn(value->text, ",]} \t\r\n");
     if (f->column->dtype == UINT8 && is_bytes(value)) return store_bytes(f, value->json);
     f->filled++;
-    if (f->at >= f->width) return OK; /* told when all are counted */
+    if (f->at >= f->width) return OK; /* reported when all are counted */
     if (!json_is_number(value->json))
         return bytes_values_fault(
             NULL, value->json,
@@ -785,7 +785,7 @@ static bool has_names(const struct intake *in, const struct filling *f)
     return in->feature_names.count > 0 && in->feature_names.count == f->width;
 }
 
-/* From where it most likely stands; -1: nowhere */
+/* The index of a named number, searched from `from` on, where it most likely is; -1: unknown */
 static int place_of(const struct intake *in, const char *name, int from)
 {
     const int count = in->feature_names.count;
@@ -812,8 +812,8 @@ static err refuse_name(const struct intake *in, const char *name)
                 suggest(name, in->feature_names.at, in->feature_names.count).text);
 }
 
-/* {"features": [...]}, or numbers by the names that they have in the file. Each comes once, so they
- * are all there where they are as many. */
+/* {"features": [...]}, or numbers by their names in the file. Keys are unique, so none is missing
+ * if their count is right. */
 static err fill_object(const struct intake *in, struct filling *f, const struct json_value *row)
 {
     const char *name, *key = json_enter(row->text);
@@ -854,7 +854,7 @@ static err fill_row(const struct intake *in, struct filling *f, const struct req
     return check_filled(f);
 }
 
-/* "features", or lists of the numbers that have names */
+/* Lanes are "features", or one list for each named number. */
 static err place_lanes(const struct intake *in, struct request_body *b)
 {
     for (int i = 0; i < b->lane_count; i++) {
@@ -906,7 +906,7 @@ static err read_numbers(const struct intake *in, struct request_body *b,
     return OK;
 }
 
-/* ---- all of it ---- */
+/* ---- a request ---- */
 
 static bool is_made(const struct intake *in, int column)
 {
@@ -944,8 +944,8 @@ void taken_rows_free(struct taken_rows *t)
     *t = (struct taken_rows){0};
 }
 
-/* A few bytes may be an image that takes seconds. Photographs have some 8 pixels for each of their
- * bytes, in ten passes. */
+/* Limits the pixels to decode: a few bytes may be an image that takes seconds. Photographs have
+ * about 8 pixels per byte, in ten passes. */
 static int64_t pixels_for(size_t bytes)
 {
     enum { LEAST = 1 << 22, OF_BYTE = 256 };

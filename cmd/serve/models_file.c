@@ -44,7 +44,7 @@ static const struct field file_fields[] = {
 static const struct object file_object = {
     .name = "models", .fields = file_fields, .size = sizeof(struct objects)};
 
-/* Relative to the folder of the file */
+/* Joins a relative path to the folder of the file. */
 static err join(const char *directory, struct arena *arena, const char **path)
 {
     char *joined = path_join(directory, *path);
@@ -54,7 +54,7 @@ static err join(const char *directory, struct arena *arena, const char **path)
     return OK;
 }
 
-/* As it stands in a URL, and in a label of /metrics */
+/* Valid in a URL and as a label value of /metrics */
 static bool is_name(const char *name)
 {
     const size_t length = strlen(name);
@@ -88,7 +88,7 @@ static err check_labels(const struct listed_model *m, int model)
     return OK;
 }
 
-/* What differs from the model that it is a version of. Relative paths are joined later. */
+/* The model with the checkpoint and label of its i-th version. Relative paths are joined later. */
 static struct listed_model labelled(const struct listed_model *m, int i)
 {
     struct listed_model one = *m;

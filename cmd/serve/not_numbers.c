@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the text this many bytes are left. Within a string nothing begins. */
+/* Whether NaN is at `at`, outside of a string; left: bytes until the end of the text */
 static bool is_nan(const char *at, size_t left)
 {
     return left >= 3 && memcmp(at, "NaN", 3) == 0;
 }
 
-/* Behind a quote: how many bytes there are to behind the next one, or to the end */
+/* Bytes of a string from after its first quote to after its last one, or to the end of the text */
 static size_t string_bytes(const char *at, size_t left)
 {
     size_t count = 0;
@@ -19,7 +19,7 @@ static size_t string_bytes(const char *at, size_t left)
     return count < left ? count + 1 : left;
 }
 
-/* Into `to`, where it is not NULL; *ret: how many there are. Returns how long it is. */
+/* Copies to `to` (NULL: nowhere) with null for NaN; *ret: number of NaN. Returns the length. */
 static size_t copy(const char *text, size_t bytes, char *to, size_t *ret)
 {
     size_t length = 0;

@@ -25,14 +25,14 @@ static const char models_path[] = "/v1/models/";
 
 /* /v1/models/NAME/versions/N:verb, /v1/models/NAME/labels/LABEL:verb */
 struct rest_target {
-    char name[NAME_BYTES], label[NAME_BYTES]; /* "": none is said */
-    int64_t version;                          /* -1: none is said */
-    const char *rest;                         /* what is behind: "", "/metadata", ":predict" */
+    char name[NAME_BYTES], label[NAME_BYTES]; /* "": not given */
+    int64_t version;                          /* -1: not given */
+    const char *rest;                         /* the remainder: "", "/metadata", ":predict" */
 };
 
 /* ---- answers ---- */
 
-/* A whole answer, or none */
+/* Begins an answer in memory, so that it is sent whole or not at all. */
 static FILE *begin(struct http_reply *r)
 {
     r->type = "application/json";
@@ -116,7 +116,7 @@ static bool has_name(struct served *s, const char *name)
     return of && strcmp(of, name) == 0;
 }
 
-/* A number may be of any version, with a label or without; else one without is meant. */
+/* A version number matches models with any label; without one, labels must match (or both lack). */
 static bool is_meant(struct served *s, const struct rest_target *t)
 {
     const char *label = served_label(s);
@@ -124,7 +124,7 @@ static bool is_meant(struct served *s, const struct rest_target *t)
     return t->version >= 0 || strcmp(label ? label : "", t->label) == 0;
 }
 
-/* The version, and whose it is: NULL where no model has that name, or no version that label. */
+/* A reference to the version; *of: its model, or NULL if none has that name or label. */
 static struct version *find_version(const struct rest *rest, const struct rest_target *t,
                                     struct served **of)
 {
@@ -156,7 +156,7 @@ static void not_found(const struct rest *rest, struct http_reply *r, const struc
             (long long)t->version);
 }
 
-/* NULL: it is said why. */
+/* NULL: the reply says why */
 static struct version *take(const struct rest *rest, const struct rest_target *t,
                             struct served **of, struct http_reply *r)
 {
@@ -170,7 +170,7 @@ static struct version *take(const struct rest *rest, const struct rest_target *t
     return version;
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static void write_available(FILE *out, bool is_first, int64_t version)
 {
@@ -180,7 +180,7 @@ static void write_available(FILE *out, bool is_first, int64_t version)
             is_first ? "" : ", ", (long long)version);
 }
 
-/* All that are served under that name, each once */
+/* All versions served under that name, each once */
 static void write_others(FILE *out, const struct rest *rest, const struct rest_target *t,
                          int64_t first)
 {
@@ -250,7 +250,7 @@ static int write_answer(enum rest_verb verb, struct version *version, const stru
 {
     FILE *out = begin(r);
     err e = OK;
-    if (!out) return OK_200; /* which says that there is no memory */
+    if (!out) return OK_200; /* the reply reports that there is no memory */
     if (verb == PREDICT) answer_write_predictions(out, version, rows, answer);
     if (verb == CLASSIFY) e = answer_write_classes(out, version, rows->rows, answer);
     if (verb == REGRESS) e = answer_write_numbers(out, version, rows->rows, answer);
@@ -345,7 +345,7 @@ static void answer_model(const struct rest *rest, const struct http_request *req
         answer_status(rest, &t, r);
 }
 
-/* ---- for who looks after it ---- */
+/* ---- for operators ---- */
 
 static void answer_metrics(const struct rest *rest, struct http_reply *r)
 {

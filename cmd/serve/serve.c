@@ -1,5 +1,5 @@
-/* serve.c - `dtrain serve SPEC.json --checkpoint=FOLDER`: what a model says of rows that clients
- * send, by TensorFlow Serving's REST interface. */
+/* serve.c - `dtrain serve SPEC.json --checkpoint=FOLDER`: predicts rows that clients send, through
+ * TensorFlow Serving's REST interface. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,14 +16,14 @@
 
 enum {
     PORT_MAX = 65535,
-    TURN_MS = 100,        /* how often is looked at what opens, and who has ended */
-    OPENING_TURN_MS = 10, /* the same before anybody is served */
+    TURN_MS = 100,        /* pause between turns of models and checks for signals */
+    OPENING_TURN_MS = 10, /* the same until all models serve */
     ADDRESS_BYTES = 320,
-    BODIES_AT_ONCE = 8, /* of the largest that one may be */
+    BODIES_AT_ONCE = 8, /* of the largest size */
     BATCH_MAX = 1 << 16,
     ROWS_MAX = 1 << 20,
     CLIENTS_MAX = 4096,
-    FILES_BESIDE = 128, /* that are open at a time, at least: of versions, and the library's */
+    FILES_BESIDE = 128, /* open files besides clients, at least: of versions and libraries */
     SECONDS_MAX = 24 * 3600,
     WAIT_MS_MAX = 60000,
 };
@@ -106,7 +106,7 @@ struct serve {
     bool is_ready;
 };
 
-/* Without --models there has to be a checkpoint. */
+/* --checkpoint is checked later: it is not needed with --models. */
 static struct object serve_flags(struct arena *arena)
 {
     struct object flags = restored_model_flags_with(own_flags, sizeof(struct serve_flags), arena);
@@ -161,14 +161,14 @@ static err tell_ready(struct serve *s)
 
 /* ---- life ---- */
 
-/* Waits so long for one of these. */
+/* Waits up to ms for one of these signals. */
 static bool has_ended(const sigset_t *signals, uint64_t ms)
 {
     const struct timespec wait = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
     return sigtimedwait(signals, NULL, &wait) > 0;
 }
 
-/* Clients that come in any number leave files to read the next checkpoint from. */
+/* However many clients connect, descriptors must be left to read the next checkpoint. */
 static err check_descriptors(int64_t clients)
 {
     const uint64_t most = descriptors_raise(), needed = (uint64_t)clients + FILES_BESIDE;
@@ -268,8 +268,7 @@ static void drain(struct serve *s)
     log_line(LOG_INFO, "ended");
 }
 
-/* Until a signal says that it is over. One that comes before anybody is served need not wait for a
- * model to be opened. */
+/* Serves until a signal. One that comes earlier does not wait until models are open. */
 static err serve_until_signal(struct serve *s, const sigset_t *signals)
 {
     uint64_t looked_ms = 0;
@@ -296,7 +295,7 @@ static void close_all(struct serve *s)
     }
 }
 
-/* Either one model, or a file that names some */
+/* Reads the flags: for one model, or for a file that lists several. */
 static err parse(struct serve *s, int argc, char **argv, struct arena *arena)
 {
     const struct object object = serve_flags(arena);

@@ -18,7 +18,7 @@ enum {
     AGAIN_MAX_MS = 60000,
 };
 
-/* Which files a checkpoint is */
+/* Identifies the files of a checkpoint */
 struct identity {
     char prefix[CHECKPOINT_PATH_MAX];
     struct file_state index;
@@ -31,15 +31,15 @@ struct held {
 
 struct served {
     struct version_options options;
-    struct identity known;    /* the last one that was looked at, taken or not */
-    struct version *coming;   /* being opened; NULL: none */
-    uint64_t tries, again_ms; /* of known: how often it failed, and when it is tried again */
-    int older;                /* checkpoints before it that were tried */
+    struct identity known;            /* the last one found, opened or not */
+    struct version *coming;           /* being opened; NULL: none */
+    uint64_t tries, again_ms;         /* of known: failures, and when it is tried again */
+    int older;                        /* older checkpoints that were tried */
     char newest_text[ERROR_TEXT_MAX]; /* why the newest checkpoint could not be opened */
     struct log_limit unseen;
-    struct following following; /* with version_options.follows: what comes beside `now` */
+    struct following following; /* with version_options.follows: deltas for `now` */
 
-    pthread_mutex_t lock; /* of what is below */
+    pthread_mutex_t lock; /* guards what follows */
     char *name;
     struct held now, old[OLD_MAX];
 };
@@ -66,7 +66,7 @@ void served_close(struct served *s)
     free(s);
 }
 
-/* ---- taking the next one ---- */
+/* ---- opening the next one ---- */
 
 static err identify(const char *path, struct identity *ret)
 {
@@ -95,14 +95,14 @@ static struct held *free_place(struct served *s)
 static void note_failure(struct served *s, err failure)
 {
     s->again_ms = clock_ms() + clock_backoff_ms(AGAIN_FIRST_MS, AGAIN_MAX_MS, s->tries++);
-    s->following.name[0] = '\0'; /* it was of that one */
+    s->following.name[0] = '\0'; /* it followed the failed one */
     tally_note_version(s->options.tally, 0, failure);
     if (served_is_ready(s) && log_again(s->tries))
         log_line(LOG_WARNING, "the previous version stays in service: %s: %s", s->known.prefix,
                  error_text());
 }
 
-/* Of a folder, at the beginning: one that is whole is served until the newest is. */
+/* At start, with a folder: serves an older, intact checkpoint until the newest can be opened. */
 static bool start_older(struct served *s)
 {
     char **prefixes;
@@ -128,8 +128,8 @@ static err start_newest(struct served *s, const struct identity *found)
     return version_start(&s->options, found->prefix, &s->coming);
 }
 
-/* Nothing can be served, unless another one has come meanwhile; what is wrong with the newest one
- * is to be mended. */
+/* The checkpoint failed and nothing is served: tries one that has been published since, or an older
+ * one. Otherwise fails with the error of the newest, which has to be repaired. */
 static err end_failed(struct served *s, err failure)
 {
     struct identity found;
@@ -141,7 +141,7 @@ static err end_failed(struct served *s, err failure)
     return start_newest(s, &found);
 }
 
-/* Whether there is another one than that which was looked at last */
+/* Begins to open the newest checkpoint, if it is a new one, or is to be tried again. */
 static err look(struct served *s)
 {
     struct identity found;
@@ -190,7 +190,7 @@ static err look_at_coming(struct served *s)
     return e;
 }
 
-/* Nobody takes an old one any more. */
+/* Closes old versions without users, which nobody can take any more. */
 static void close_old(struct served *s)
 {
     for (int i = 0; i < OLD_MAX; i++) {
@@ -222,7 +222,7 @@ err served_turn(struct served *s, bool looks)
 const char *served_name(struct served *s)
 {
     pthread_mutex_lock(&s->lock);
-    const char *name = s->name; /* which stays */
+    const char *name = s->name; /* never changes once set */
     pthread_mutex_unlock(&s->lock);
     return name;
 }

@@ -12,7 +12,7 @@
 struct tally {
     pthread_mutex_t lock;
     uint64_t began_ns;
-    double fresh_s; /* unix time of the values that are served; 0: not known */
+    double fresh_s; /* unix time of the values that are served; 0: unknown */
     double at[SERVED_COUNTERS];
 };
 
@@ -101,7 +101,7 @@ void tally_note_lost(struct tally *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- telling ---- */
+/* ---- reading ---- */
 
 void tally_read(struct tally *t, double at[SERVED_COUNTERS])
 {

@@ -1,5 +1,4 @@
-/* tally.h - what a server counts (core/base/counters.def), and /metrics says. Any thread may note.
- */
+/* tally.h - a server's counters (core/base/counters.def), for /metrics. Any thread may count. */
 #ifndef CMD_SERVE_TALLY_H
 #define CMD_SERVE_TALLY_H
 
@@ -13,11 +12,11 @@ struct tally;
 err tally_open(struct tally **ret);
 void tally_close(struct tally *); /* NULL is fine */
 
-/* A request to a model, and how it was answered; rows that were computed for it */
+/* A request to a model, the status of its answer, and the rows computed for it */
 void tally_note_request(struct tally *, int status, int64_t rows, uint64_t ns);
 void tally_note_wait(struct tally *, uint64_t ns);
 void tally_note_batch(struct tally *, int64_t rows, uint64_t ns);
-/* A checkpoint has been taken, or could not be. */
+/* A checkpoint is served now, or (failure) could not be opened. */
 void tally_note_version(struct tally *, int64_t number, err failure);
 
 /* The values served now, of a checkpoint or a delta, are of that step and that unix time */

@@ -45,7 +45,7 @@ static err make_room(struct version *v)
     return OK;
 }
 
-/* So that the first requests find all that is made once; rows of zeros. */
+/* Computes rows of zeros, so that the first requests do not pay for one-time setup. */
 static err warm_up(struct version *v)
 {
     const int64_t most = v->options.max_batch;
@@ -61,7 +61,7 @@ static err warm_up(struct version *v)
     return OK;
 }
 
-/* Which rows are computed together is chance here. */
+/* Ops that compare the rows of a batch cannot be served: which rows share a batch is chance. */
 static err refuse_comparison(struct spec *spec)
 {
     const struct node_spec *nodes = spec->model.nodes.at;
@@ -186,7 +186,7 @@ const struct graph *version_graph(const struct version *v)
     return v->model.session.graph;
 }
 
-/* One that nobody has begun to compute with gives way to the next, which has all of it. */
+/* Values that no request has used yet are replaced by the next, which include them. */
 err version_freshen(struct version *v, const char *prefix, int64_t step)
 {
     struct bundle *bundle = NULL;

@@ -17,27 +17,27 @@ struct version {
     struct restored_model model;
     struct intake *intake;
     struct asked_rows asked;
-    struct column *together; /* [asked.column_count] rows of several requests */
+    struct column *together; /* [asked.column_count] rows of a batch, from several requests */
     void *memory;            /* of those */
     pthread_t thread;
     struct fresh *fresh;        /* values of deltas in use; NULL: only the checkpoint's */
     const struct fresh *newest; /* `coming`, or `fresh`; for the thread that adds deltas */
     uint64_t lost_leases;       /* checks in a row that found no lease */
-    int64_t alone_rows; /* this many at most are computed without a thread beside; 0: none are */
+    int64_t alone_rows;         /* at most so many are computed by a request's thread; 0: none */
 
-    pthread_mutex_t lock; /* of what is below */
-    pthread_cond_t came;  /* to the version's thread, whose turn it is if nobody computes */
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t came;  /* wakes the version's thread */
     struct waiting *first, *last;
-    bool is_computing; /* one thread at a time: who does may touch the model, and the first ones */
-    struct fresh *coming; /* from the next request on; NULL: nothing newer has come */
+    bool is_computing;    /* one thread at a time, which may use the model and the first requests */
+    struct fresh *coming; /* values for the next request; NULL: none are newer */
     bool is_stopping;
     enum version_state state;
     err failure;
     char text[ERROR_TEXT_MAX];
 };
 
-/* In the version's thread: what comes, until it is stopping and nobody waits. Few rows are computed
- * by the threads that ask, in turn. */
+/* Runs in the version's thread until it is stopping and no request waits. Few rows are computed by
+ * the threads of their requests, in turn. */
 void version_compute(struct version *);
 
 #endif

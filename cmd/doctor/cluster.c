@@ -91,7 +91,7 @@ static void look_at_own(struct report *r, const struct cluster_spec *cluster)
                owner[0] ? ", which is of " : "", owner);
 }
 
-/* ---- who answers ---- */
+/* ---- answers ---- */
 
 static void tell_ps(struct report *r, const struct visitor *visitor, const bool *listens, int count)
 {

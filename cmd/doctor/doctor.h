@@ -9,7 +9,7 @@
 void doctor_host(struct report *, const struct run *);
 /* The spec: whether it is valid, and the folders that the run writes to. */
 void doctor_spec(struct report *, struct run *);
-/* The tasks of the cluster, seen from here: names, ports, who answers. */
+/* The tasks of the cluster, seen from this host: names, ports, answers. */
 void doctor_cluster(struct report *, struct run *, uint64_t timeout_ms);
 /* Latency and bandwidth to each other task's host, if `dtrain doctor` runs there within links_ms.
  */

@@ -1,4 +1,4 @@
-/* host.c - this host, and what this process may use of it. */
+/* host.c - checks this host, and what this process may use of it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -78,7 +78,7 @@ static bool try_all(const struct cluster_spec *c, struct way *ways, uint64_t unt
 {
     const int count = count_all(c), own = own_index(c);
     bool all = true;
-    for (int i = 1; i < count; i++) { /* from its own index on: not all begin with one host */
+    for (int i = 1; i < count; i++) { /* after its own index: not all begin with one host */
         struct way *way = &ways[(own + i) % count];
         if (way->is_measured || clock_ms() >= until_ms) continue;
         const char *address = address_of(c, place_at(c, (own + i) % count));
@@ -126,6 +126,6 @@ void doctor_links(struct report *r, const struct run *run, uint64_t links_ms)
         return;
     }
     measure_all(r, c, name, until_ms);
-    stay(until_ms); /* keeps answering others that start later */
+    stay(until_ms); /* keeps answering hosts that started later */
     meter_close(meter);
 }

@@ -1,4 +1,4 @@
-/* spec.c - the spec, and the folders that its run writes to. */
+/* spec.c - checks the spec, and the folders that its run writes to. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

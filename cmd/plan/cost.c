@@ -37,7 +37,7 @@ struct planned_host {
     struct plan_bytes own; /* of one worker, to and from the ps here */
 };
 
-/* Where each task has its own: those of the ps, and one of a worker. */
+/* If each task has its own host: one per ps, and one for a worker, as all are alike. */
 static int host_count(const struct plan_case *c)
 {
     return c->host_count ? c->host_count : c->ps + 1;
@@ -70,8 +70,8 @@ static struct planned_host host_at(const struct plan_case *c, int at)
     return h;
 }
 
-/* What passes a link where this many workers take a step, of which some are on the host: of these
- * to and from ps elsewhere, and of the others to and from the ps here */
+/* Bytes over a host's link when `workers` take a step, of which `here` are on the host: theirs to
+ * and from ps elsewhere, and the others' to and from the ps here */
 struct passing {
     struct plan_bytes of_workers, of_ps;
 };
@@ -88,7 +88,7 @@ static struct passing passing_at(const struct plan_bytes *all, const struct plan
          others * own->rows_down}};
 }
 
-/* Both ways at once: what goes up leaves the host of a worker, and comes to that of a ps. */
+/* The link's busier direction: pushes leave the host of a worker, and arrive at that of a ps. */
 static double both_ways(double workers_up, double workers_down, double ps_up, double ps_down)
 {
     return larger(workers_up + ps_down, workers_down + ps_up);
@@ -115,7 +115,7 @@ static void wait_for(const struct plan_case *c, const struct passing *p, struct 
                        c->overlaps ? larger(w->rows_down, s->rows_down) : larger(down(w), down(s)));
 }
 
-/* Synchronously all workers take it; else one does, on the host where most passes. */
+/* A step of all workers if synchronous, else of one, on the host where most bytes pass. */
 static struct waited waited_for(const struct plan_case *c, const struct plan_bytes *all)
 {
     struct waited ret = {0};
@@ -129,7 +129,7 @@ static struct waited waited_for(const struct plan_case *c, const struct plan_byt
     return ret;
 }
 
-/* Of one worker that waits so */
+/* Seconds of a worker's step whose parts follow each other */
 static double in_turn(const struct plan_case *c, const struct waited *w, double updating)
 {
     const double passes = w->beside + w->up + w->down;

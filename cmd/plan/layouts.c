@@ -7,7 +7,7 @@
 
 enum {
     BATCHES = 8,
-    PROGRAM_BYTES = 16 << 20, /* of a task beside what it holds */
+    PROGRAM_BYTES = 16 << 20, /* of a task, besides its data */
 };
 
 /* ---- rows ---- */
@@ -29,7 +29,7 @@ static err count_batch(struct session *s, struct named_rows *ret)
     return OK;
 }
 
-/* Of data that are followed nothing may be there yet: as many as there can be. */
+/* Followed files may not exist yet: assumes as many rows as possible. */
 static void take_most(const struct session *s, struct named_rows *ret)
 {
     for (int i = 0; i < s->graph->param_count; i++) ret->at[i] = (double)s->graph->params[i]->held;
@@ -58,13 +58,13 @@ static void count_dense(struct over_ps *s)
     for (int ps = 0; ps < s->layout->all_ps; ps++) {
         s->bytes[ps].dense_up =
             (double)s->layout->moved_floats[ps] * (double)number_bytes((enum number)train->wire);
-        if (ps >= s->layout->ps_count) continue; /* it only says how far it is */
+        if (ps >= s->layout->ps_count) continue; /* a follower: it sends no values */
         s->bytes[ps].dense_down = (double)s->layout->block_floats[ps] *
                                   (double)number_bytes((enum number)train->wire_values);
     }
 }
 
-/* Up go the gradients of the rows and the ids of those of the next batch (row_area.h). */
+/* Up: gradients of rows, and the ids of the next batch (row_area.h); down: rows */
 static void count_rows(struct over_ps *s, const struct named_rows *named)
 {
     const struct session *session = &s->planned->session;
@@ -111,7 +111,7 @@ static double all_of(const struct ps_memory *m)
     return (double)(m->values + m->slots + m->windows + m->save);
 }
 
-/* Of workers on other hosts: the windows through which they are seen, too. */
+/* With windows of a ps for workers on other hosts */
 static err count_memory(const struct over_ps *s, const struct hosts *hosts, struct sized *ret)
 {
     struct ps_memory *memory;
@@ -135,7 +135,7 @@ static err count_memory(const struct over_ps *s, const struct hosts *hosts, stru
     return OK;
 }
 
-/* [tasks]; NULL: there is no memory. */
+/* [tasks] malloc'ed; NULL: no memory */
 static int *hosts_of(const struct hosts *hosts, enum job job, int tasks)
 {
     int *at = calloc((size_t)tasks + 1, sizeof *at);

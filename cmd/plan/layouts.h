@@ -11,39 +11,39 @@ struct hosts {
     double link_bytes_s, round_trip_s;
     double memory; /* limit per task, in bytes; 0: none */
     int count;     /* hosts that tasks share; 0: each task has its own */
-    /* Of the first tasks of a job, others follow in the same order; NULL: 0, 1, 2, ... */
+    /* [named] hosts of the first tasks of a job; others repeat them. NULL: 0, 1, 2, ... */
     const int *at[JOB_COUNT];
     int named[JOB_COUNT];
 };
 
 /* Distinct rows of each table per batch: the mean of a few batches. */
 struct named_rows {
-    double *at; /* [variables]; 0: a dense one */
+    double *at; /* [variables]; 0: dense */
     int batches;
 };
 /* Reads the first batches of the training data. */
 err named_rows_count(struct planned *, struct arena *, struct named_rows *ret);
 
-/* The job over this many ps. */
+/* The job's variables, laid out over this many ps */
 struct over_ps {
     const struct planned *planned;
     struct layout *layout;
     struct rows rows;
-    struct plan_bytes *bytes; /* [ps] of one worker, a step */
+    struct plan_bytes *bytes; /* [ps] per worker and step */
     struct arena arena;
 };
-/* ERR_INPUT: more ps are needed. */
+/* ERR_INPUT: needs more ps. */
 err over_ps_open(const struct planned *, const struct named_rows *, int ps, struct over_ps *ret);
 void over_ps_close(struct over_ps *); /* a zeroed one is fine */
 
-/* Of one layout. Bytes are of the ps that needs most. */
+/* One layout; bytes of the ps that needs most memory */
 struct sized {
     int ps, workers;
-    double values, slots, windows, save; /* save: more while a checkpoint is written */
-    double worker;                       /* a worker's */
-    double up, down;                     /* of a worker, a step */
+    double values, slots, windows, save; /* save: additional while a checkpoint is written */
+    double worker;                       /* memory of a worker */
+    double up, down;                     /* per worker and step */
     bool fits;
-    struct plan_bytes fullest; /* what one worker sends the ps that has most */
+    struct plan_bytes fullest; /* between one worker and the ps with most traffic */
     struct plan_time time;
 };
 err over_ps_size(const struct over_ps *, int workers, const struct hosts *,

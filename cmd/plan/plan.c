@@ -17,11 +17,11 @@ enum {
     WORKERS_SHOWN = 10, /* 1 to 1,000 */
     TEXT_MAX = 32,
 };
-/* Of layouts that fit it recommends the fewest ps with nearly_best of the highest speed, and as
- * many workers as still do worth_it of what one alone does. */
+/* Of layouts that fit, it recommends the fewest ps with nearly_best of the highest speed, and as
+ * many workers as still reach worth_it of the speed of a single one, each. */
 static const double nearly_best = 0.95, worth_it = 0.8, uneven = 1.4;
-/* Of the 1538 bytes that a frame of 1500 takes of a link, with its header, checksum, preamble and
- * the gap behind it, TCP leaves 1448. */
+/* A frame of 1500 bytes takes 1538 on the link, with header, checksum, preamble and gap, and
+ * carries 1448 of TCP data. */
 static const double PAYLOAD = 1448.0 / 1538;
 static const double GIGA = 1e9, BITS = 8, MILLI = 1e-3;
 
@@ -75,7 +75,7 @@ struct sizing {
     struct named_rows named;
     struct hosts hosts;
     struct sized chosen;
-    struct sized table[PS_SHOWN][WORKERS_SHOWN]; /* ps 0: there cannot be so few */
+    struct sized table[PS_SHOWN][WORKERS_SHOWN]; /* ps 0: so few are not possible */
     struct arena arena;
 };
 
@@ -97,7 +97,7 @@ static void print_plan_help(FILE *out)
     flags_help(out, &own_object);
 }
 
-/* ---- what is known ---- */
+/* ---- inputs ---- */
 
 static err find_costs(struct sizing *p, int argc, char **argv)
 {
@@ -110,7 +110,7 @@ static err find_costs(struct sizing *p, int argc, char **argv)
     return OK;
 }
 
-/* Each counted once; on: an address of each. */
+/* The index of the address's host, which is added if it is new; on: an address per host */
 static int host_numbered(struct sizing *p, const char **on, const char *address)
 {
     int at = 0;
@@ -167,14 +167,14 @@ static err answer(struct sizing *p, int ps, int workers, struct sized *ret)
     return e;
 }
 
-/* With a follower for each ps but ps/0, where the spec wants them */
+/* Includes a follower for each ps but ps/0 if the spec wants them. */
 static int ps_of_row(const struct sizing *p, int row)
 {
     const int homes = ladder_at(row);
     return replicas_all(homes, p->planned.run.spec.placement.is_held_twice);
 }
 
-/* Where there cannot be so few ps, the row is empty. */
+/* If so few ps are not possible, the row stays empty. */
 static err fill_row(struct sizing *p, int ps, struct sized row[WORKERS_SHOWN])
 {
     struct over_ps spread;
@@ -207,13 +207,13 @@ static err best_ps(struct sizing *p, int workers, int *ret)
     return OK;
 }
 
-/* With that many ps, or with any: 0. *ret 0: none fits. */
+/* ps 0: any number. *ret 0: none fits. */
 static err best_workers(struct sizing *p, int ps, int *ret)
 {
     struct sized own[1][WORKERS_SHOWN] = {0};
     const struct sized(*rows)[WORKERS_SHOWN] = ps ? own : p->table;
     const int count = ps ? 1 : PS_SHOWN;
-    double alone = 0; /* the fastest worker by itself that there is */
+    double alone = 0; /* speed of the fastest single worker */
     *ret = 0;
     for (int i = 0; i < PS_SHOWN; i++)
         if (speed(&p->table[i][0]) > alone) alone = speed(&p->table[i][0]);
@@ -240,7 +240,7 @@ static err choose(struct sizing *p)
     return answer(p, ps, workers, &p->chosen);
 }
 
-/* ---- for people ---- */
+/* ---- printing ---- */
 
 static const char *bytes_text(double bytes, char ret[TEXT_MAX])
 {
@@ -358,7 +358,7 @@ static void print_text(const struct sizing *p)
     print_table(p);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static json_t *answer_json(const struct sized *a)
 {

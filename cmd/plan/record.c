@@ -18,20 +18,20 @@
 enum {
     RECORD_BYTES_MAX = 64 << 20,
     STEPS_LEAST = 10, /* of a worker, and updates of a ps */
-    TRIES = 6,        /* each of LONGER times as many steps: ps tell once a second */
+    TRIES = 6,        /* each with LONGER times as many steps, as ps report once a second */
     LONGER = 8,
     OWN_WORDS = 20,
     PATH_MAX_BYTES = 64,
 };
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 static double of(const struct task_status *t, enum counter c)
 {
     return t->counters.at[c];
 }
 
-/* Each ps has its part of the variables: together they update all. */
+/* Adds up the update times of all ps: each has a part of the variables. */
 static void take(const struct job_status *s, struct run_record *ret)
 {
     double seconds = 0, updating = 0;
@@ -106,7 +106,7 @@ static err run(char **words)
     return fail(ERR_INPUT, "--measure: the short run did not come to its end, as is said above");
 }
 
-/* Of two words that set the same the last one counts; behind "--" there are no flags. */
+/* Where flags can be added, which override earlier ones: before "--" or at the end. */
 static int flags_end(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
@@ -114,7 +114,7 @@ static int flags_end(int argc, char **argv)
     return argc;
 }
 
-/* It ends after this many steps, keeps nothing, and runs no command of the spec's hooks. */
+/* Runs this many steps, keeps nothing, and runs no commands of the spec's hooks. */
 static err run_steps(int argc, char **argv, int64_t steps, const char *result)
 {
     char last_step[64], to[PATH_MAX_BYTES + 16];

@@ -1,4 +1,4 @@
-/* logs.c - `dtrain logs`: the last lines that each task of a living job has logged.
+/* logs.c - `dtrain logs`: the last lines that each task of a running job has logged.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +52,13 @@ struct logs {
     struct log_source { /* a task that has been asked */
         char task[STATUS_NAME_MAX];
         json_int_t last, last_ms; /* its last line that has been seen, and when; 0: none */
-        bool has_begun;           /* it has answered */
-        bool is_away;             /* and that has been said */
+        bool has_begun;           /* it has answered before */
+        bool is_away;             /* it is unreachable, which has been logged */
     } * sources;
     int source_count;
-    struct logged_line *lines; /* of one look */
+    struct logged_line *lines; /* of one round */
     int count;
-    uint64_t heard_ms; /* when a ps has answered */
+    uint64_t heard_ms; /* when a ps last answered */
 };
 
 /* ---- what a task says ---- */
@@ -115,7 +115,7 @@ static err add_lines(struct logs *l, int source, json_t *lines)
     return OK;
 }
 
-/* Of the last line that was seen and those that follow. */
+/* Whether the task has restarted. lines: from the last one seen on */
 static bool has_begun_anew(const struct log_source *s, json_t *lines)
 {
     struct logged_line first;
@@ -125,13 +125,13 @@ static bool has_begun_anew(const struct log_source *s, json_t *lines)
            first.unix_ms != s->last_ms;
 }
 
-/* With the last line that was seen: of a task that has started over it is another one, or there are
- * fewer, and then all that it has are new. */
+/* Asks for lines from the last one seen on. If that differs or is missing, the task has restarted,
+ * and all its lines are new. */
 static err ask_from(struct logs *l, struct log_source *s, const struct task_status *status,
                     bool *ret_more)
 {
     const int count = job_visit_ps_count(l->v);
-    if (status->is_ps && status->index >= count) /* a lie, or it has left since */
+    if (status->is_ps && status->index >= count) /* an invalid answer, or it has left since */
         return fail(ERR_PEER, "there are %d ps", count);
     json_t *answer, *ask = json_pack("{ss sI}", "do", "log", "from", s->last);
     if (ask && !s->has_begun) json_object_set_new(ask, "last", json_integer(l->flags->lines));
@@ -143,7 +143,7 @@ static err ask_from(struct logs *l, struct log_source *s, const struct task_stat
     *ret_more = false;
     if (has_begun_anew(s, lines)) {
         s->last = 0;
-        return OK; /* the next look has them */
+        return OK; /* the next round reads them */
     }
     TRY(add_lines(l, (int)(s - l->sources), lines));
     *ret_more = l->count > before;
@@ -156,7 +156,7 @@ static void say_it_is_away(struct log_source *s, const char *why)
     s->is_away = true;
 }
 
-/* One that is away is told of once; its lines may come later. */
+/* Logs once that a task is unreachable; its lines may come later. */
 static err ask_task(struct logs *l, const struct task_status *status)
 {
     struct log_source *s = NULL;
@@ -229,7 +229,7 @@ static bool is_in(const struct job_status *s, const char *task)
     return false;
 }
 
-/* Of ps alone: where ps/0 is away nothing is known of any worker. s: NULL: all are. */
+/* Logs which ps are unreachable; without ps/0 no workers are known. s NULL: all are unreachable */
 static void say_who_is_away(struct logs *l, const struct job_status *s)
 {
     for (int i = 0; i < l->source_count; i++)
@@ -280,7 +280,7 @@ static err show(struct logs *l)
     }
 }
 
-/* Its table has long names only. */
+/* Replaces short flags, which the flag table does not have. */
 static void spell_out(int argc, char **argv)
 {
     static char whole[] = "--follow";

@@ -1,4 +1,4 @@
-/* profile.c - `dtrain profile`: where the time of the next steps of a living job goes.
+/* profile.c - `dtrain profile`: where the time of the next steps of a running job goes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static const struct object profile_flags_object = {
     .size = sizeof(struct profile_flags),
 };
 
-/* Borrowed until the next ask. */
+/* *ret is borrowed until the next ask. */
 static err ask(struct job_visit *v, const struct profile_flags *flags, const char **ret)
 {
     json_t *answer;

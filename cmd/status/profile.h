@@ -1,4 +1,4 @@
-/* profile.h - where the time of steps went: a timeline (core/train/summary/timeline.h), summed. */
+/* profile.h - sums up where the time of steps went (core/train/summary/timeline.h). */
 #ifndef CMD_STATUS_PROFILE_H
 #define CMD_STATUS_PROFILE_H
 
@@ -8,8 +8,8 @@
 
 /* {"first_step": 7, "steps": 5, "tasks": [{"task": "worker/0", "steps": 5, "ms_a_step": 12.1, "ms":
  * {"compute": 9, ...}}], "nodes": [{"node", "op", "forward_ms", "backward_ms"}], "missing": [...]}:
- * all of a step, in the mean; what goes on at the same time counts once. nodes: of a worker's step;
- * the longest first. ERR_PROTOCOL: it is no timeline. */
+ * means per step; spans of the same part that overlap count once. nodes: per worker step, longest
+ * first. ERR_PROTOCOL: not a timeline. */
 err profile_sum(json_t *timeline, json_t **ret);
 void profile_print(json_t *profile, int nodes_max);
 

@@ -8,7 +8,7 @@
 
 #include "cmd/status/status.h"
 
-/* What is told apart, by the categories of the timeline. */
+/* The parts of a step, by categories of the timeline */
 enum step_part {
     STEP,
     COMPUTE,
@@ -125,7 +125,7 @@ static int compare_stretches(const void *a, const void *b)
     return (x->begin_us > y->begin_us) - (x->begin_us < y->begin_us);
 }
 
-/* Where stretches of one part overlap they count once. */
+/* Sums stretches; where those of one part overlap, they count once. */
 static void sum_stretches(struct sums *s)
 {
     double until_us = 0;
@@ -171,7 +171,7 @@ static void sum_nodes(struct sums *s)
 
 /* ---- the profile ---- */
 
-/* A ps has no steps of its own: those of the timeline. */
+/* steps: for a ps, which has none of its own, those of the timeline */
 static json_t *task_json(const struct sums *s, int process, int steps)
 {
     const bool is_ps = strncmp(s->task[process], "ps/", 3) == 0;
@@ -231,7 +231,7 @@ err profile_sum(json_t *timeline, json_t **ret)
     return e;
 }
 
-/* ---- for people ---- */
+/* ---- printing ---- */
 
 static void print_tasks(json_t *tasks, bool is_ps)
 {

@@ -1,4 +1,4 @@
-/* request.c - `dtrain stop`, `dtrain drain worker/N`, `dtrain save`: what is asked of a living job.
+/* request.c - `dtrain stop`, `dtrain drain worker/N`, `dtrain save`: requests to a running job.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int end_request(struct job_visit *v, err e, const char *done)
 
 /* ---- stop ---- */
 
-/* Until the job's verdict. Where ps/0 waits for somebody first, that time is the job's. */
+/* Waits for the job's verdict. If ps/0 waits for a task first, the job's own limits apply. */
 static err stop(struct job_visit *v)
 {
     json_t *answer;
@@ -101,7 +101,7 @@ const struct command command_stop = {
 
 /* ---- drain ---- */
 
-/* Workers that ps/0 is connected to. */
+/* Counts the workers that ps/0 is connected to. */
 static err count_workers(struct job_visit *v, double *ret)
 {
     struct job_status s = {0};
@@ -182,7 +182,7 @@ struct saves {
     double done, failed, step, takes_any;
 };
 
-/* Of whoever leads, as ps/0 has heard last. */
+/* Reads the chief's counts of saves, as last reported to ps/0. */
 static err count_saves(struct job_visit *v, struct saves *ret)
 {
     struct job_status s = {0};

@@ -7,24 +7,24 @@
 
 #include "core/base/fields/help.h"
 
-/* From where on something is told. */
+/* Thresholds of the rules */
 enum {
     SILENT_MS = 30000,
-    SILENT_PS_NAMED = 8, /* the rest is counted */
+    SILENT_PS_NAMED = 8, /* others are only counted */
     STARVING_NAMED = 8,
-    STEPS_LEAST = 10, /* of a worker, for its times to mean anything */
+    STEPS_LEAST = 10, /* of a worker, for meaningful times */
     OLD_CHECKPOINT_S = 30 * 60,
     LONG_CHECKPOINT_S = 60,
     CLOCK_OFF_S = 10,
     CLOCKS_NAMED = 8,
     AWAY_NAMED = 8,
-    TASKS_LOOKED_AT = 1 << 16, /* more are a lie */
-    MANY_RETRIES = 5,          /* in the last seconds */
+    TASKS_LOOKED_AT = 1 << 16, /* more cannot be true */
+    MANY_RETRIES = 5,          /* recently */
     LOST_LATELY = 2,           /* connections, and */
-    LOST_LEAST = 4,            /* in all: one task that ends is no news */
-    CHECKPOINTS_LEAST = 3,     /* of a chief, for how often they come to mean anything */
+    LOST_LEAST = 4,            /* in total: one task that ends is normal */
+    CHECKPOINTS_LEAST = 3,     /* of a chief, for a meaningful interval */
     QUEUED_LEAST = 64 << 20,
-    BYTES_LEAST = 1 << 20, /* of all ps, for their shares to mean anything */
+    BYTES_LEAST = 1 << 20, /* of all ps, for meaningful shares */
 };
 static const double slower = 1.5, memory_left = 0.1, waits_for_data = 0.3, waits_for_one = 0.3,
                     unequal = 1.4, throttles = 0.25, drops = 0.05, busy = 0.7, stale_for_each = 2,
@@ -35,7 +35,7 @@ static double of(const struct task_status *t, enum counter c)
     return t->counters.at[c];
 }
 
-/* Over which task_status_lately() has grown */
+/* Seconds over which task_status_lately() has counted */
 static double lately_s(const struct task_status *t)
 {
     return t->recent_s > 0 ? t->recent_s : of(t, COUNTER_UPTIME);
@@ -66,15 +66,15 @@ static const struct {
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 
-/* What a worker needs for a step itself. */
+/* The time that a worker itself needs for a step */
 struct pace {
-    double steps;            /* it is made of */
+    double steps;            /* that it is measured over */
     double part[PARTS], all; /* seconds */
 };
 
-/* Where workers wait for each other that is not their own. Asynchronously, which staleness tells,
- * they do not. Of few steps, parts of one more may have been counted, and a chief that evaluates or
- * saves for so long is not slow. */
+/* Leaves out the time in which workers wait for each other, except in asynchronous training, which
+ * counts staleness and where they do not. If steps are few, times may include a part of one more,
+ * so that counts; and hooks do not, as a chief that evaluates or saves is not slow. */
 static struct pace pace_of(const struct task_status *t, bool lately)
 {
     double (*const counted)(const struct task_status *, enum counter) =
@@ -92,14 +92,14 @@ static struct pace pace_of(const struct task_status *t, bool lately)
     return ret;
 }
 
-/* That is still there: what the others did is no measure. */
+/* Only workers that are still there count. */
 static bool is_worker(const struct task_status *t)
 {
     return !t->is_ps && !task_status_is_gone(t);
 }
 
-/* Of who takes steps while others hardly do, the last seconds tell; where nobody does, because
- * steps are long, all that is known. */
+/* Whether to judge by the last seconds, if some workers take enough steps in them; otherwise, if
+ * steps are long, by the whole run. */
 static bool is_judged_lately(const struct job_facts *j)
 {
     for (int i = 0; i < j->count; i++)
@@ -115,7 +115,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The lower one of two; NAN: of nobody. part: PARTS: of all. */
+/* Of two the lower one; NAN: no workers. part PARTS: the sum of all parts */
 static double median(const struct job_facts *j, bool lately, int part)
 {
     double *all = malloc((size_t)(j->count + 1) * sizeof *all), found = (double)NAN;
@@ -133,7 +133,7 @@ static double median(const struct job_facts *j, bool lately, int part)
     return found;
 }
 
-/* In steps of less than a millisecond, logging or another program is a noticeable part. */
+/* Ignores steps of less than a millisecond, where logging or another program matters. */
 static void slow_worker(const struct job_facts *j, struct findings *f)
 {
     const bool lately = is_judged_lately(j);
@@ -163,8 +163,8 @@ static bool is_named(const struct findings *f, const char *rule, const char *tas
     return false;
 }
 
-/* Of a worker that computes longer it is known by what it tells itself. Of steps that take a
- * millisecond any trifle is a part. */
+/* Others wait for this worker. One that computes longer is found by its own times (slow_worker).
+ * Ignores steps of about a millisecond, where trifles matter. */
 static void late_worker(const struct job_facts *j, struct findings *f)
 {
     char task[STATUS_NAME_MAX];
@@ -189,8 +189,8 @@ static void late_worker(const struct job_facts *j, struct findings *f)
                      task, 100 * fmin(most, 1));
 }
 
-/* The part of a worker's time in which it waits for data; NAN: not known. One that waits takes no
- * steps meanwhile. */
+/* The share of a worker's time in which it waits for data; NAN: unknown. While it waits, it takes
+ * no steps. */
 static double data_part(const struct task_status *t)
 {
     if (t->is_ps || of(t, COUNTER_STEPS) < STEPS_LEAST) return (double)NAN;
@@ -287,7 +287,7 @@ static double held_bytes(const struct task_status *t)
     return of(t, COUNTER_DENSE_BYTES) + of(t, COUNTER_TABLE_BYTES);
 }
 
-/* of_update: of what grows with updates, what one makes, since ps tell at different moments. */
+/* A ps' share of bytes. of_update: bytes per update, as ps report at different times */
 static double part_of(const struct task_status *t, double (*bytes)(const struct task_status *),
                       bool of_update)
 {
@@ -337,7 +337,7 @@ static void throttled(const struct job_facts *j, struct findings *f)
     }
 }
 
-/* Who is off where there are but two nobody knows: it is said of the later one. */
+/* Whose clock is off is unknown if there are only two: names the one that is ahead. */
 static void clocks(const struct job_facts *j, struct findings *f)
 {
     double *off = malloc((size_t)(j->count + 1) * sizeof *off);
@@ -361,7 +361,7 @@ static void clocks(const struct job_facts *j, struct findings *f)
     }
 }
 
-/* Of tasks in one process each counts all of it. */
+/* Names the task with most, without a sum: tasks in one process report the same counter. */
 static void retries(const struct job_facts *j, struct findings *f)
 {
     const struct task_status *most = NULL, *lately = NULL;
@@ -384,7 +384,7 @@ static void retries(const struct job_facts *j, struct findings *f)
                      most->task, of(most, COUNTER_RETRIES));
 }
 
-/* The one that has least, since tasks of a host tell the same. */
+/* Names only the task with least memory, as tasks of a host report the same. */
 static void memory(const struct job_facts *j, struct findings *f)
 {
     const struct task_status *least = NULL;
@@ -434,7 +434,7 @@ static void dropped(const struct job_facts *j, struct findings *f)
     }
 }
 
-/* ": worker/0": those of whom nothing is known, where these are all that are away */
+/* ": worker/0": names workers without reports, if these are all that are missing */
 static void name_away(const struct job_facts *j, int workers, int away, char *ret, size_t room)
 {
     bool *is_known = calloc((size_t)workers + 1, sizeof *is_known);
@@ -452,7 +452,7 @@ static void name_away(const struct job_facts *j, int workers, int away, char *re
     free(is_known);
 }
 
-/* Workers know how many ps there are. */
+/* Compares with the number of ps that workers report. */
 static void not_shown(const struct job_facts *j, struct findings *f)
 {
     double all = 0, shown = 0;
@@ -470,7 +470,7 @@ static void not_shown(const struct job_facts *j, struct findings *f)
             all - shown, all);
 }
 
-/* All are connected, and one has never told anything. */
+/* A task is connected but has never reported anything. */
 static void unheard(const struct job_facts *j, const struct task_status *first, struct findings *f)
 {
     const double all = of(first, COUNTER_PEERS);
@@ -513,7 +513,7 @@ static void missing(const struct job_facts *j, struct findings *f)
     }
 }
 
-/* Of who has lost most: a task that ends and comes back is lost by all others. */
+/* Names the task that lost most connections: all others lose those to a task that restarts. */
 static void unstable(const struct job_facts *j, struct findings *f)
 {
     const struct task_status *most = NULL;
@@ -593,7 +593,7 @@ static void checkpoints(const struct job_facts *j, struct findings *f)
         findings_say(f, FINDING_WARNING, "nothing is saved: the spec has no train.checkpoint_dir");
 }
 
-/* ---- what has happened ---- */
+/* ---- events ---- */
 
 static void begun_anew(const struct task_status *t, struct findings *f)
 {

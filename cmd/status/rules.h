@@ -8,25 +8,25 @@
 
 enum { FINDINGS_MAX = 64 };
 
-/* A ps that has said nothing. */
+/* A ps that has not answered */
 struct unanswered {
     int ps;
-    uint64_t waited_ms; /* 0: it is not connected, and was not asked */
-    char why[128];      /* why there is no connection; "": there is one */
+    uint64_t waited_ms; /* 0: not connected, so not asked */
+    char why[128];      /* why it is not connected; "": it is */
 };
 
 struct job_facts {
-    const struct task_status *tasks; /* [count] ps first; heard_ms: by now_ms */
+    const struct task_status *tasks; /* [count] ps first; heard_ms: same clock as now_ms */
     int count;
     uint64_t now_ms;
-    double unix_s;  /* for what is told by the date */
-    bool all_asked; /* all ps that are known; else tasks may lack some that are there */
+    double unix_s;                       /* for values that are dates */
+    bool all_asked;                      /* all known ps were asked; else tasks may be missing */
     const struct unanswered *unanswered; /* [unanswered_count] */
     int unanswered_count;
 };
 
-/* Of those that say they lead, the last one to have come to it: another may be gone, and what it
- * has told stays. NULL: nobody says so */
+/* The chief. If several tasks report to be, the one that became it last: reports of a previous
+ * chief that is gone are kept. NULL: none */
 const struct task_status *tasks_chief(const struct task_status *tasks, int count);
 
 /* At most FINDINGS_MAX, warnings first. Returns how many. */

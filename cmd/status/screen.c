@@ -1,4 +1,4 @@
-/* screen.c - a job on a screen. */
+/* screen.c - prints the state of a job for a terminal. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,10 +40,10 @@ static const char *time_text(double seconds, char ret[TEXT_MAX])
 struct job_totals {
     double step, last_step, example_rate, examples, uptime;
     int ps, followers, workers;
-    const struct task_status *chief; /* NULL: not known */
+    const struct task_status *chief; /* NULL: unknown */
 };
 
-/* Asynchronous, each worker's step is a global one; synchronous, all take the same. */
+/* In asynchronous training each worker's step is a global one; in synchronous all share it. */
 static struct job_totals total(const struct job_status *s)
 {
     struct job_totals t = {.chief = tasks_chief(s->tasks, s->count)};
@@ -123,7 +123,7 @@ static void print_unanswered(const struct job_status *s)
     }
 }
 
-/* Of its time, in percent */
+/* A share of the task's time, in percent */
 static double part_of(const struct task_status *t, enum counter c)
 {
     return 100 * task_status_lately(t, c) / (task_status_time_lately(t) + 1e-9);

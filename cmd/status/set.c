@@ -29,7 +29,7 @@ static const struct object set_flags_object = {
     .size = sizeof(struct set_flags),
 };
 
-/* ---- what can be set ---- */
+/* ---- settings ---- */
 
 static void print_keys(FILE *out)
 {
@@ -37,7 +37,7 @@ static void print_keys(FILE *out)
         help_row(out, setting_table[key].key, setting_table[key].help, VALUES_COLUMN);
 }
 
-/* ---- what is set ---- */
+/* ---- values of the job ---- */
 
 static const char *text_of(const json_t *setting, const char *member)
 {
@@ -72,7 +72,8 @@ static err show(struct job_visit *v, bool json)
 
 /* ---- setting ---- */
 
-/* Nobody has said what became of it. answer: NULL: there is none. */
+/* Adds to the error, unless the answer says what happened, that it may still be set. answer NULL:
+ * none */
 static err explain(err e, const json_t *answer)
 {
     char why[ERROR_TEXT_MAX];
@@ -106,13 +107,13 @@ static err run(struct job_visit *v, int argc, char **argv)
     if (words[0] && !words[1])
         return fail(ERR_INPUT, "set: to which value? dtrain set %.64s VALUE", words[0]);
     struct setting_change change = {0};
-    if (words[0]) TRY(setting_read(words[0], words[1], &change)); /* before anybody is asked */
+    if (words[0]) TRY(setting_read(words[0], words[1], &change)); /* before connecting */
     TRY(job_visit_open(v, &flags.job, false));
     TRY(words[0] ? set(v, change.key, words[1], flags.json) : show(v, flags.json));
     return standard_output_flush();
 }
 
-/* Without any argument there is no job to ask: what can be set. */
+/* Without arguments, and so without a job, prints what can be set. */
 static int cmd_set(int argc, char **argv)
 {
     struct job_visit v = {0};

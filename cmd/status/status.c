@@ -1,4 +1,4 @@
-/* status.c - `dtrain status`: a living job, and what is wrong with it. */
+/* status.c - `dtrain status`: the state of a running job, and its problems. */
 #include "cmd/status/status.h"
 
 #include <stdlib.h>
@@ -37,9 +37,9 @@ static const struct object status_flags_object = {
     .size = sizeof(struct status_flags),
 };
 
-/* ---- what the ps say ---- */
+/* ---- answers of ps ---- */
 
-/* A ps tells of many tasks in several answers. */
+/* Reads the tasks that a ps knows, in several answers if they are many. */
 static err add_from(struct job_visit *v, int ps, struct job_status *s)
 {
     for (uint64_t from = 0;;) { /* ends: STATUS_TASKS_MAX */
@@ -65,7 +65,7 @@ static err note_unanswered(struct job_status *s, int ps, const char *why, uint64
     return OK;
 }
 
-/* A ps that stands still is not to keep the others' turn from coming. */
+/* Limits the wait for one ps, so that a stalled one does not use up the others' time. */
 static err ask_in_time(struct job_visit *v, int ps, uint64_t since_ms, struct job_status *s)
 {
     const uint64_t whole_ms = v->timeout_ms, passed_ms = clock_ms() - since_ms,
@@ -106,7 +106,7 @@ err job_status_look(struct job_visit *v, struct job_status *ret)
     return e;
 }
 
-/* A task says something from its first tick on. */
+/* Waits until a task has reported, which each does from its first tick on. */
 static err look_until_told(struct job_visit *v, struct job_status *ret)
 {
     const uint64_t until_ms = clock_ms() + v->timeout_ms;
@@ -121,7 +121,7 @@ static err look_until_told(struct job_visit *v, struct job_status *ret)
     }
 }
 
-/* ---- what is printed ---- */
+/* ---- printing ---- */
 
 static json_t *unanswered_json(const struct job_status *s)
 {

@@ -1,4 +1,4 @@
-/* task_status.c - what ps say of the tasks of a job, read. */
+/* task_status.c - parses what ps report about the tasks of a job. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ const char *safe_text(const char *text, char ret[SAFE_TEXT_MAX])
     return ret;
 }
 
-/* As board_json() writes it; words that it does not write are no number. */
+/* A number, or inf and -inf, as board_json() writes it; other words are NaN. */
 static double number_of(json_t *json)
 {
     const char *text = json_string_value(json);
@@ -45,7 +45,7 @@ static void read_counters(json_t *counters, struct counters *ret)
         ret->at[c] = number_of(json_object_get(counters, counter_key((enum counter)c, key)));
 }
 
-/* It is printed at a terminal. */
+/* Replaces unprintable characters, as the state is printed on terminals. */
 static void read_state(const char *state, struct task_status *ret)
 {
     snprintf(ret->state, sizeof ret->state, "%s", state);

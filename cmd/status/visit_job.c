@@ -11,7 +11,7 @@
 
 enum { READY_FILE_BYTES_MAX = 1 << 20 };
 
-/* As ps/0 has written it (cmd/launch/ready.h). */
+/* Reads the ready file that ps/0 has written (cmd/launch/ready.h). */
 static err read_ready_file(struct job_flags *flags, struct arena *arena)
 {
     json_error_t error;
@@ -49,7 +49,7 @@ enum { WORDS_MAX = 2 };
 err job_visit_read(struct job_visit *v, const struct object *object, int argc, char **argv,
                    void *ret_flags, struct job_flags *flags, const char **ret_words, int most)
 {
-    const char *words[WORDS_MAX + 1]; /* one more, to say which is too many */
+    const char *words[WORDS_MAX + 1]; /* one more, to name the first that is too many */
     int count;
     const err e = flags_parse(object, argc, argv, &v->arena, ret_flags, words, most + 1, &count);
     if (e) return fail_prefix(e, "%s", object->name);
@@ -113,7 +113,7 @@ err job_visit_ask(struct job_visit *v, int ps, json_t *ask, json_t **ret)
     json_decref(ask);
     if (!e) e = visitor_wait_all(v->visitor, v->timeout_ms);
     if (e) {
-        visitor_forget(v->visitor, ps); /* or who asks another one waits for it, too */
+        visitor_forget(v->visitor, ps); /* else the next ask would wait for this answer, too */
         return e;
     }
     *ret = visitor_answer(v->visitor, ps);

@@ -8,8 +8,8 @@
 #include "core/base/fields/help.h"
 #include "core/cluster/role/verdict.h"
 
-/* From where on something is told. */
-static const double stood_still = 10, /* times as long as steps usually take, and */
+/* Thresholds */
+static const double stood_still = 10, /* times as long as a usual step, and */
     stood_still_s = 5, outside = 0.3, outside_s = 10, worse = 1.2;
 enum { LINES_LEAST = 4 /* of metrics, for gaps to mean anything */ };
 
@@ -180,7 +180,7 @@ static void shares(const struct evidence *e, struct findings *f)
         e->result.verdict.where);
 }
 
-/* What `dtrain status` would have said; nobody is silent or missing of a job that has ended. */
+/* Applies the rules of `dtrain status`, except for silent or missing tasks: the job has ended. */
 static void as_status_says(const struct evidence *e, struct findings *f)
 {
     struct finding found[FINDINGS_MAX];

@@ -7,7 +7,7 @@
 
 enum { CAUSES_MAX = 2 * FINDINGS_MAX };
 
-/* In the order of the table, with what `dtrain status` finds last. Returns how many. */
+/* In the order of the table, then what `dtrain status` finds. Returns how many. */
 int causes_find(const struct evidence *, struct finding ret[CAUSES_MAX]);
 
 void causes_help(FILE *); /* names of all causes and what they find, for people */

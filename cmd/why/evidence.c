@@ -18,9 +18,9 @@
 #include "core/train/checkpoint/checkpoints.h"
 
 enum {
-    LINE_BYTES_MAX = 8192,       /* what is behind is not looked at */
-    LINE_REST_MAX = 1 << 20,     /* of that, where nothing of a run has been found: it is no text */
-    PASSED_BYTES_MAX = 64 << 20, /* of a file: such rests, and all before the first of a run */
+    LINE_BYTES_MAX = 8192,   /* the rest of a line is ignored */
+    LINE_REST_MAX = 1 << 20, /* of such a rest, while nothing of a run was found: more is no text */
+    PASSED_BYTES_MAX = 64 << 20, /* of a file: such rests, and all before the first line of a run */
     RESULT_BYTES_MAX = 64 << 20,
     FILES_MAX = 4096, /* of a folder */
     PATH_BYTES = 4096,
@@ -39,7 +39,7 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* line 0: of the whole file. The text may be anybody's. */
+/* line 0: the whole file. The text is not trusted. */
 static struct quote quote(const char *path, long line, const char *text)
 {
     struct quote q;
@@ -108,7 +108,8 @@ static void take_metrics(struct metrics_seen *m, const char *path, long line, js
     m->seconds = seconds;
 }
 
-/* Each worker writes a file: losses are of the first one, the chief's. */
+/* Each worker writes a file: keeps the one with the largest gap or most repeated steps, but losses
+ * of the first, the chief's. */
 static void add_metrics(struct metrics_seen *to, const struct metrics_seen *more)
 {
     const struct metrics_seen before = *to;
@@ -161,7 +162,7 @@ static void note(struct log_reading *r, enum line_kind kind, const char *text, l
     if (!l->counts[kind]++ || is_worse) l->first[kind] = quote(r->path, line, text);
 }
 
-/* The words of report_end(), of a worker that is done, and of the chief's last line */
+/* Whether it is a line of report_end(), of a worker that is done, or the chief's last one */
 static bool says_end(const char *text)
 {
     int used = 0;
@@ -198,7 +199,7 @@ static void take_json(struct log_reading *r, json_t *json, long line)
         take_line(r, text, strcmp(level, "error") == 0, strcmp(level, "warning") == 0, line);
 }
 
-/* Of one that was not read to its end nobody knows whether it has one. */
+/* is_whole: it was read to its end; only then a log without a line of the end counts as cut off. */
 static void end_log(struct log_reading *r, bool is_whole)
 {
     struct logs_seen *l = r->logs;
@@ -234,10 +235,10 @@ struct line_reading {
     FILE *file;
     long line; /* from 1 */
     long passed;
-    char text[LINE_BYTES_MAX]; /* what is behind is passed over; a NUL is a blank */
+    char text[LINE_BYTES_MAX]; /* longer lines are cut; a NUL becomes a blank */
 };
 
-/* False: there is no line, or what is of no use is more than its limits. */
+/* false: no more lines, or too many useless bytes */
 static bool next_line(struct line_reading *l, bool found_some)
 {
     size_t bytes = 0;
@@ -256,7 +257,8 @@ static bool next_line(struct line_reading *l, bool found_some)
     return is_one && l->passed <= PASSED_BYTES_MAX;
 }
 
-/* By its first lines; a log may begin with a table, or with what other programs said. */
+/* Finds the kind of file by its lines; a log may begin with a table, or output of other programs.
+ */
 static err read_lines(FILE *file, const char *path, struct evidence *e, enum line_shape *ret)
 {
     struct log_reading reading = {.logs = &e->logs, .path = path};
@@ -280,7 +282,7 @@ static err read_lines(FILE *file, const char *path, struct evidence *e, enum lin
     return OK;
 }
 
-/* NULL: it is none, or too much to be a result. */
+/* NULL: no JSON, or too large for a result */
 static json_t *load_json(FILE *file)
 {
     struct stat state;
@@ -306,7 +308,7 @@ static err read_file(const char *path, struct evidence *e, bool *ret_is_one)
 
 /* ---- folders ---- */
 
-/* None is no error. */
+/* A folder without checkpoints is no error. */
 static err take_checkpoints(const char *folder, struct checkpoints_seen *c)
 {
     char **prefixes;
@@ -329,7 +331,7 @@ static err take_checkpoints(const char *folder, struct checkpoints_seen *c)
     return OK;
 }
 
-/* What is of a checkpoint or of TensorBoard is no text. */
+/* Files of checkpoints and of TensorBoard are not text. */
 static bool may_be_text(const char *name)
 {
     return name[0] != '.' && strncmp(name, "model.ckpt", strlen("model.ckpt")) != 0 &&

@@ -37,11 +37,11 @@ struct result_seen {
 
 /* --metrics_file */
 struct metrics_seen {
-    int lines, begun_again; /* how often steps went back */
+    int lines, begun_again; /* begun_again: how often steps went back */
     double first_step, last_step, steps_again;
     double first_loss, best_loss, last_loss;
     double seconds;          /* of all lines */
-    double gap_s, gap_steps; /* the longest between two lines */
+    double gap_s, gap_steps; /* the longest time between two lines, and its steps */
     struct quote gap;
     char path[EVIDENCE_WHERE_MAX];
 };
@@ -49,19 +49,19 @@ struct metrics_seen {
 /* Of all logs */
 struct logs_seen {
     int files, counts[LINES];
-    struct quote first[LINES]; /* of WAITED the one that waited longest */
+    struct quote first[LINES]; /* of WAITED the one with the longest wait */
     double waited_s;
-    struct quote error; /* the first line of that level, over all files the earliest read */
+    struct quote error; /* the first error line, of the file read first */
     int errors, warnings;
-    struct quote cut; /* the last line of a file that says nothing of an end */
+    struct quote cut; /* the last line of a file without a line of the end */
     bool has_end;     /* one of them says how the job ended, */
-    bool has_failed;  /* with a code: then all tasks do */
+    bool has_failed;  /* with an error, which all tasks share */
 };
 
 struct checkpoints_seen {
     bool is_there;
     int count;
-    double step;          /* of the newest; -1: there is none that can be opened */
+    double step;          /* of the newest that can be opened; -1: none */
     struct quote trouble; /* text "": none */
 };
 
@@ -70,11 +70,11 @@ struct evidence {
     struct metrics_seen metrics;
     struct logs_seen logs;
     struct checkpoints_seen checkpoints;
-    struct quote unread; /* up to where a file was read whose lines are too long; where "": none */
+    struct quote unread; /* how far a file with too long lines was read; where "": none */
 };
 
-/* What the path is shows by what is in it; a folder may have all of it. ERR_IO, ERR_INPUT: nothing
- * that a run leaves. */
+/* Recognizes a file by its content; a folder may contain any of them. ERR_IO; ERR_INPUT: no file of
+ * a run */
 err evidence_read(const char *path, struct evidence *);
 void evidence_free(struct evidence *);
 

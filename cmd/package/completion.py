@@ -46,24 +46,24 @@ esac
 
 
 def said(flag):
-    """As it is completed: with "=" where a value follows."""
+    """The completed flag, with "=" if it takes a value."""
     return flag.name + ("=" if flag.type else "")
 
 
 def verbs(dtrain):
-    """Of each command that has some."""
+    """The verbs of each command that has some."""
     return {command.name: command.verbs for command in dtrain.commands if command.verbs}
 
 
 def topics(dtrain):
-    """And the kinds, which have help by their names alone."""
+    """Topics of help, including kinds, which have help by their names."""
     names = [topic.name for topic in dtrain.topics]
     kinds = [kind.name for topic in dtrain.topics for kind in topic.kinds]
     return [word for word in dict.fromkeys(names + kinds) if " " not in word]
 
 
 def choices(dtrain):
-    """{COMMAND:FLAG: words}; a flag may take others of another command."""
+    """{COMMAND:FLAG: words}; the same flag may take other words in another command."""
     found = {}
     for command in (None, *dtrain.commands):
         for flag in dtrain.flags(command):
@@ -84,12 +84,12 @@ def bash(dtrain):
 
 
 def quoted(text):
-    """In single quotes of a shell."""
+    """The text in single quotes, for a shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def summary(text):
-    """Without the details in parentheses."""
+    """The text without a final part in parentheses."""
     return text.rpartition(" (")[0] or text
 
 

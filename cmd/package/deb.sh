@@ -1,11 +1,11 @@
 #!/bin/sh
-# deb.sh - makes a Debian package of what is built: dtrain_VERSION_ARCHITECTURE.deb
+# deb.sh - makes a Debian package of a build: dtrain_VERSION_ARCHITECTURE.deb
 #
-# Of the same sources, compiler and libraries it has the same bytes wherever and whenever it is made. Its times are
-# SOURCE_DATE_EPOCH, or that of the last commit; where there is neither, that of the binary, which each build changes.
-# DEBFULLNAME and DEBEMAIL, where they are set, are its maintainer.
+# Reproducible: the same sources, compiler and libraries give the same bytes. File times are SOURCE_DATE_EPOCH, or that
+# of the last commit, or, without either, that of the binary, which each build changes. DEBFULLNAME and DEBEMAIL, if set,
+# are the maintainer.
 #
-#   sh cmd/package/deb.sh [BUILD [FOLDER]]     of build/, into the folder where it is called
+#   sh cmd/package/deb.sh [BUILD [FOLDER]]     default: build/, into the current folder
 #
 # dpkg-shlibdeps (of dpkg-dev) finds which packages the binary needs, and their versions.
 set -eu
@@ -18,11 +18,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-# The quick start builds the program alone.
+# The quick start builds only the program.
 [ -f "$build/cmd/package/dtrain.1" ] && [ -f "$build/cmd/package/dtrain.spdx.json" ] || ninja -C "$build" installed > "$work/log" || { tail -n 40 "$work/log"; exit 1; }
 DESTDIR=$work/stage meson install -C "$build" --no-rebuild --quiet
 
-# Whatever the prefix was, a package's is /usr: nothing that is installed knows its place.
+# The package is for /usr, whatever the prefix was: no installed file contains its own path.
 binary=$(find "$work/stage" -path '*/bin/dtrain')
 root=$work/root
 mkdir -p "$root/DEBIAN" "$work/debian"
@@ -45,7 +45,7 @@ find "$root/usr" -type d -exec chmod 755 {} +
 find "$root/usr" -type f ! -path '*/bin/*' -exec chmod 644 {} +
 find "$root/usr/share/dtrain" \( -name '*.sh' -o -name '*.sbatch' \) -exec chmod 755 {} +
 
-# Without dpkg-dev the packages of this host that have the libraries, without their versions.
+# Without dpkg-dev: the packages that own the libraries on this host, without versions.
 owner() {
     for path in "$1" "$(readlink -f "$1")"; do
         dpkg-query -S "*${path#/usr}" 2> /dev/null || true

@@ -1,11 +1,11 @@
-"""What `dtrain help --json` says: the pages that are installed are made of it, and so of the tables that parse flags and
+"""Parses `dtrain help --json`, from which the installed pages are made: it comes from the tables that parse flags and
 spec."""
 import json
 import subprocess
 
 
 class Row:
-    """A field of the spec, a flag, or another thing with a name and a text. type: None where no value follows."""
+    """A field of the spec, a flag, or another thing with a name and a text. type: None if it takes no value."""
 
     def __init__(self, found, is_flag=False):
         self.name = "--" + found["name"] if is_flag else found["name"]
@@ -16,7 +16,7 @@ class Row:
 
 
 def fields(found):
-    """Of a kind, of a topic, or within a field."""
+    """The fields of a kind, of a topic, or within a field."""
     return [Row(field) for field in found.get("fields", [])]
 
 
@@ -49,7 +49,7 @@ class Help:
         return [flag for topic in self.topics if topic.name == name for flag in topic.flags]
 
     def flags(self, command=None):
-        """Of a run, or of a command: those of its topic, and a run's where it takes these."""
+        """Flags of a run, or of a command: those of its topic, and of a run if it takes these, too."""
         if command is None:
             return self.flags_of("flags")
         return (self.flags() if command.takes_run_flags else []) + self.flags_of(command.name)

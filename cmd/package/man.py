@@ -1,4 +1,4 @@
-"""Man pages: dtrain(1), of commands and flags, and dtrain-spec(5), of all that a spec may say."""
+"""Man pages: dtrain(1), of commands and flags, and dtrain-spec(5), of all keys of a spec."""
 WHAT_IT_IS = ("The same binary is started on every machine: ps tasks hold the variables, worker tasks compute "
               "gradients, worker 0 is the chief. Flags say which task a process is; a JSON file, the spec, says what "
               "to train, see dtrain-spec(5).")

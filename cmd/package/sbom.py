@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""sbom.py BINARY FILE: writes which libraries the program is made of, as SPDX 2.3 in JSON.
+"""sbom.py BINARY FILE: writes the libraries that the program uses, as SPDX 2.3 in JSON.
 
-What `dtrain version` says is what there is: each library with the version that it found. Its time is SOURCE_DATE_EPOCH,
-or that of the last commit, or, where there is no git, that of the binary."""
+Libraries and their versions are those of `dtrain version`. The time is SOURCE_DATE_EPOCH, or that of the last commit,
+or, without git, that of the binary."""
 import datetime
 import json
 import os

@@ -1,7 +1,7 @@
-"""Requests of HTTP that are drawn: what a client may send that is hostile, or knows no better.
+"""Random HTTP requests, as a hostile or faulty client sends them.
 
-What is said comes from a seed: request lines, headers, lengths, chunks, packings, other protocols, requests behind each
-other, bytes that are changed, slowness and ends in the middle. Whatever it is, a client is answered by HTTP or hung up on.
+They follow from a seed: request lines, headers, lengths, chunks, encodings, other protocols, pipelined requests, changed
+bytes, slow sending, and ends in the middle. The server must answer with HTTP or close the connection.
 """
 import gzip
 import random
@@ -11,8 +11,8 @@ import threading
 import time
 import zlib
 
-ENDLESS_BYTES = 32 << 20  # as much as is sent of what has no end, if it is taken
-TAKEN_BYTES = 1 << 20  # that are read of what is answered; then the client reads no more
+ENDLESS_BYTES = 32 << 20  # sent at most of an endless request, if the server accepts it
+TAKEN_BYTES = 1 << 20  # read at most of an answer; then the client stops reading
 AT_ONCE = 8  # clients
 MOMENT_S = 0.2
 DRIPS = 300  # moments: longer than a client may take
@@ -34,7 +34,7 @@ def head(method, path, version, headers):
 
 
 class Client:
-    """By a seed. paths: that there are. body: a right one, of a POST to the first of them; None: it takes none."""
+    """Requests of a seed. paths: valid ones. body: a valid one for a POST to the first path; None: it accepts none."""
 
     def __init__(self, seed, paths, body=None):
         self.seed, self.draw, self.paths, self.body = seed, random.Random(seed), paths, body
@@ -51,10 +51,10 @@ class Client:
         return head("POST", self.paths[0], "HTTP/1.1", [("Host", "x"), ("Content-Length", len(self.body))]) + self.body
 
     def posted(self, *headers):
-        """The head of one with a body, whether or not anybody takes one."""
+        """The head of a request with a body, whether or not the path accepts one."""
         return head(self.draw.choice(["POST", "POST", "GET"]), self.paths[0], "HTTP/1.1", [*self.headers(2), *headers])
 
-    # ---- what is said; what they yield is sent ----
+    # ---- requests: generators of the bytes to send ----
 
     def lines(self):
         yield head(self.draw.choice(METHODS), self.path(), self.draw.choice(VERSIONS), self.headers())
@@ -116,7 +116,7 @@ class Client:
             yield self.right()
 
     def never_read(self):
-        """More answers than the system keeps: then nobody takes what is asked any more."""
+        """Requests with more answers than the system buffers, which the client does not read."""
         for _ in range(20000):
             yield self.right()
         yield "reset"
@@ -145,7 +145,7 @@ class Client:
             yield piece
 
     def slow(self):
-        """Bytes of a head, of a body, or requests, now and then."""
+        """Sends a head, a body, or requests slowly, piece by piece."""
         begin, piece = self.draw.choice([(b"GET / HTTP/1.1\r\nX: ", b"y"), (b"", b"\r\n"), (self.posted(("Content-Length", 4000)), b" "),
                                          (self.posted(("Transfer-Encoding", "chunked")), b"1\r\n \r\n")])
         yield begin
@@ -158,7 +158,7 @@ class Client:
              other_protocols, behind_each_other, never_read, changed, changed, changed, cut, noise]
 
     def say(self, address, limit_s, what=None):
-        """What was answered; None: the client left."""
+        """The answer; None: the client left."""
         what = what or self.draw.choice(self.QUICK)
         with socket.create_connection(address, timeout=limit_s) as end:
             try:
@@ -193,7 +193,7 @@ class Client:
 
 
 class Attack:
-    """One client after the other, several at once and one of them slow; all seeds, to a port of this host."""
+    """Runs clients for all seeds against a port of this host: one by one, then several at once, one of them slow."""
 
     def __init__(self, port, seeds, paths, limit_s, body=None):
         self.address, self.clients, self.limit_s = ("127.0.0.1", port), [Client(seed, paths, body) for seed in seeds], limit_s
@@ -221,7 +221,7 @@ class Attack:
             came = client.say(self.address, self.limit_s, what)
         except ConnectionError:
             came = None  # there are too many
-        except Exception as error:  # a thread's own would end it, and nobody would see
+        except Exception as error:  # else it would end the thread unseen
             came = repr(error).encode()
         with self.lock:
             self.answered += bool(came)

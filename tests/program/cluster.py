@@ -1,9 +1,9 @@
 """Clusters of the real binary: every task is a process of its own on a port of this host.
 
-A test says what cluster it wants (Plan) and gets a started one (Cluster), whose tasks write what
-they print to files. Its ports are held by sockets that are bound and never listen: with
-SO_REUSEADDR a task can listen there, as often as it is started, and the system gives the port to
-nobody else, not even to a connection that is made outwards while the task is not there.
+A test describes a cluster (Plan) and gets a started one (Cluster), whose tasks print to files. Its
+ports are reserved by sockets that are bound but never listen: with SO_REUSEADDR a task can listen
+there, each time it is started, and the system gives the port to no one else, not even to an outgoing
+connection while the task is down.
 """
 import contextlib
 import dataclasses
@@ -21,11 +21,11 @@ from program import LIMIT_S, SLOWER, wait_until
 
 PROMPT_S = 50  # from the end of the chief to that of the last task, on a busy machine; less than any limit of theirs
 START_S = 5 * SLOWER  # for those who are started to be there, where another one is waited for in vain
-LOG_EVERY_S = 10  # the same line is said again
+LOG_EVERY_S = 10  # until the same line is logged again
 PENDING = ("SigPnd:", "ShdPnd:")  # of a thread, of the process
 AHEAD = 400  # steps that are left to a job that is to end, or more
 ENDLESS = 1000000000  # steps
-PORTS, PORT_TRIES = (20000, 32000), 100  # below those that the system gives to connections
+PORTS, PORT_TRIES = (20000, 32000), 100  # below those that the system uses for connections
 
 SPEC = {
     "name": "small",
@@ -48,7 +48,7 @@ SPEC = {
 
 
 def by_flags(task, hosts, spec):
-    """How a task learns who it is: words of its command line, and its environment."""
+    """How a task is told its role: arguments, and environment variables."""
     job, index = task.split("/")
     return [f"--job_name={job}", f"--task_index={index}", f"--ps_hosts={','.join(hosts['ps'])}",
             f"--worker_hosts={','.join(hosts['worker'])}"] + spec, {}
@@ -61,7 +61,7 @@ def by_environment(task, hosts, spec):
 
 
 def by_tf_config(task, hosts, spec):
-    """As TensorFlow's estimators say it: worker 0 is a job of its own, the chief."""
+    """As for TensorFlow's estimators: worker 0 is in a job of its own, "chief"."""
     job, index = task.split("/")
     chief, *workers = hosts["worker"]
     own = {"type": job, "index": int(index)}
@@ -89,7 +89,7 @@ class Plan:
 
 
 def hold_addresses(count):
-    """Sockets and their addresses, which are theirs until they are closed."""
+    """Sockets and their addresses, which are reserved until they are closed."""
     sockets = []
     for _ in range(count):
         one = socket.socket()
@@ -100,7 +100,7 @@ def hold_addresses(count):
 
 
 def free_ports(count):
-    """In a row; nobody has them now. For programs that want them by number."""
+    """Consecutive ports that are free now, for programs that take port numbers."""
     for _ in range(PORT_TRIES):
         first = random.randrange(*PORTS, count)
         held = []
@@ -117,25 +117,25 @@ def free_ports(count):
 
 
 def is_listened_on(address):
-    """By the table of the system, since a connection would disturb the task."""
+    """Looks in the system's socket table, since a connection would disturb the task."""
     wanted = f"0100007F:{int(address.rpartition(':')[2]):04X}"
     with open("/proc/net/tcp", encoding="ascii") as table:
         return any(line.split()[1] == wanted and line.split()[3] == "0A" for line in table)
 
 
 def lines_max(since):
-    """How often the same line may have been said since then."""
+    """How often the same line may have been logged since then."""
     return 1 + (time.monotonic() - since) / LOG_EVERY_S
 
 
 def limited(descriptors):
-    """Words before those of a program that may open so many files; None: as many as this one."""
+    """Arguments to put before a program's, to limit its open files; None: the same limit as here."""
     return ["sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
 
 
 class Task:
-    """One process; what it prints stands in a file. descriptors: how many it may have open; before: words of a
-    command that becomes it."""
+    """A process that prints to a file. descriptors: how many it may have open; before: arguments of a command that
+    executes it."""
 
     def __init__(self, folder, name, words, env=None, descriptors=None, before=()):
         self.name = name
@@ -156,12 +156,12 @@ class Task:
         return self.ended_at is not None
 
     def is_held_up(self):
-        """By a SIGSTOP that has come through."""
+        """Whether a SIGSTOP has taken effect."""
         with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as file:
             return file.read().rpartition(")")[2].split()[0] == "T"
 
     def is_pending(self, signo):
-        """A signal that the process has not seen yet."""
+        """Whether a signal is pending."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
             pending = [int(line.split()[1], 16) for line in file if line[:7] in PENDING]
         return any(mask >> (signo - 1) & 1 for mask in pending)
@@ -194,7 +194,7 @@ class Cluster:
         return self.hosts[job][int(index)]
 
     def start(self, name, *more, label=None, descriptors=None, before=()):
-        """label: another name for its file, where the task is started twice. A ps has no spec."""
+        """label: another name for its file, if the task is started twice. A ps gets no spec."""
         spec = [] if name.startswith("ps/") else ["spec.json"]
         words, env = self.plan.told(name, self.hosts, spec)
         every_step = ["--log_every_secs=0"] if name.startswith("worker/") else []  # tests count their lines
@@ -213,18 +213,18 @@ class Cluster:
                                 t.has_ended(), f"{name} to listen")
 
     def wait_until(self, is_true, what):
-        """what: a text, or what makes one at the end."""
+        """what: a text, or a function that returns one at the end."""
         wait_until(is_true, lambda: f"{what() if callable(what) else what}\n{self.story()}")
 
     def wait_for(self, name, words):
-        """Until the task prints them, or ends without them."""
+        """Waits until the task prints them, or ends without."""
         task = self.tasks[name]
         self.wait_until(lambda: words in task.text() or task.has_ended(), f"{words!r} of {name}")
         if words not in task.text():
             raise AssertionError(f"{name} ended without {words!r}\n{self.story()}")
 
     def wait(self):
-        """Until all have ended; returns their codes."""
+        """Waits until all have ended; returns their codes."""
         self.wait_until(lambda: all([task.has_ended() for task in self.tasks.values()]),
                         "all tasks to end")
         return self.codes()
@@ -239,7 +239,7 @@ class Cluster:
     def kill(self):
         for held in self.sockets:
             held.close()
-        with contextlib.ExitStack() as stack:  # all of them, also where one had crashed
+        with contextlib.ExitStack() as stack:  # all of them, even if one had crashed
             for task in self.tasks.values():
                 stack.callback(task.kill)
 

@@ -31,7 +31,7 @@ FILES = {
 
 
 def succeeds(*words):
-    """Is there such a command, and may we?"""
+    """Whether the command exists and is permitted."""
     try:
         return subprocess.run(words, capture_output=True, check=False).returncode == 0
     except OSError:
@@ -62,7 +62,7 @@ class CommandCase(program.FolderCase):
 
 
 class Running:
-    """A started binary whose output is kept line by line."""
+    """A running program whose output is collected line by line."""
 
     def __init__(self, arguments, cwd, command=None, env=None):
         self.process = subprocess.Popen(
@@ -83,7 +83,7 @@ class Running:
         self.wait_for_match(re.escape(word))
 
     def wait_for_match(self, pattern, count=1):
-        """Until so many lines match; returns the matches."""
+        """Waits until this many lines match; returns the matches."""
         def is_there():
             return len(self.matches(pattern)) >= count
         with self.changed:

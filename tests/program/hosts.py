@@ -2,8 +2,8 @@
 
 Needs root, Linux's token bucket (tbf), and the programs unshare, nsenter, setpriv, ip and tc.
 
-The namespaces have no names: one lives as long as a process in it does, and all of these end with
-us, however we end. So nothing has to be cleaned up, not even by whoever killed us.
+The namespaces have no names: each lasts as long as a process in it, and these end with this one,
+however it ends. So nothing has to be cleaned up, even after a kill.
 """
 import contextlib
 import ctypes
@@ -74,7 +74,7 @@ class Hosts:
 
     @staticmethod
     def keeper():
-        """A process in a new namespace, for which it does nothing but to live."""
+        """A process that only keeps a new namespace alive."""
         process = start_with_us(["unshare", "--net", "cat"], bufsize=0, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, start_new_session=True)
         with contextlib.suppress(BrokenPipeError):
@@ -103,7 +103,7 @@ class Hosts:
         return f"/proc/{self.keepers[side].pid}/ns/net"
 
     def inside(self, side):
-        """What stands before a command that is to run on this host."""
+        """Arguments to put before a command, to run it on this host."""
         return [*END_WITH_US, "nsenter", "--net=" + self.namespace(side)]
 
     def start(self, side, command, **how):
@@ -122,7 +122,7 @@ class Hosts:
 
     @contextlib.contextmanager
     def sockets(self, side):
-        """What this thread makes of sockets meanwhile is this host's, and stays so."""
+        """Sockets that this thread creates meanwhile belong to this host, also later."""
         with open("/proc/thread-self/ns/net", "rb") as ours, \
                 open(self.namespace(side), "rb") as there:
             enter_namespace(there.fileno())
@@ -132,7 +132,7 @@ class Hosts:
                 enter_namespace(ours.fileno())
 
     def transfer_seconds(self, size):
-        """In which a bare socket brings so many bytes across, of many such transfers in a row."""
+        """Seconds in which a plain socket transfers this many bytes, measured over many transfers."""
         with contextlib.ExitStack() as stack:
             with self.sockets(1):
                 server = stack.enter_context(socket.create_server((self.ADDRESSES[1], 0)))
@@ -149,7 +149,7 @@ class Hosts:
 
 
 def move(sender, receiver, size):
-    """Brings so many bytes across; OSError where the connection does not."""
+    """Transfers this many bytes; OSError if the connection fails."""
     thread = threading.Thread(target=send, args=(sender, size))
     thread.start()
     try:

@@ -1,9 +1,9 @@
-"""Clusters whose tasks die and live again.
+"""Clusters whose tasks are killed and restarted.
 
-A task keeps its name and its port through all its lives; each life has a log of its own.
+A task keeps its name and port through all its lives; each life has a log of its own.
 
-Moments are counted in lines of progress, so that they mean the same on a fast machine and a slow
-one. Within a step they are drawn.
+Moments are counted in lines of progress, so that they mean the same on fast and slow machines.
+Within a step they are random.
 """
 import contextlib
 import dataclasses
@@ -49,7 +49,7 @@ class Over(AssertionError):
 
 
 def pause():
-    """Between two looks."""
+    """Pauses between two polls."""
     time.sleep(program.LOOK_S)
 
 

@@ -1,8 +1,7 @@
-"""What tasks say to each other, as bytes, for tests that speak by hand.
+"""Messages between tasks, as bytes, for tests that speak the protocol themselves.
 
-Kinds and their fields are those of net/messages.def, codes, limits and the version those of net/message.h, the places
-of the header's fields those of net/wire.c: they are read from there, so that no test can go on speaking what the program
-spoke once.
+Kinds and fields are read from net/messages.def, codes, limits and the version from net/message.h, offsets of header
+fields from net/wire.c, so that no test can keep using an old protocol.
 """
 import dataclasses
 import json
@@ -71,7 +70,7 @@ def places_of(kind):
 
 
 def message(kind, body=b"", **header):
-    """The bytes of one. kind: a name, or any number. What is not said of its header is right, or 0."""
+    """The bytes of a message. kind: a name, or any number. Header fields that are not given are valid, or 0."""
     values = {"MESSAGE_MAGIC": MAGIC, "PROTOCOL_VERSION": VERSION, ZERO: 0,
               "type": NUMBERS.get(kind, kind), "body_bytes": len(body)}
     values.update({name: 0 for name in FIELDS if name not in values})
@@ -90,7 +89,7 @@ def message(kind, body=b"", **header):
 
 @dataclasses.dataclass
 class Heard:
-    """A message that came. `values`: its header, by the names of net/message.h and net/messages.def."""
+    """A received message. `values`: its header, by names of net/message.h and net/messages.def."""
     kind: str
     values: dict
     body: bytes
@@ -109,7 +108,7 @@ def read_header(packed):
 
 
 def take_messages(data):
-    """The whole messages at its front, as (kind, bytes of their stretch, all bytes); the rest stays."""
+    """Removes the complete messages at the front: (kind, bytes of the stretch, all bytes) of each."""
     messages, at = [], 0
     while at + HEADER_BYTES <= len(data):
         values = read_header(bytes(data[at:at + HEADER_BYTES]))
@@ -124,7 +123,7 @@ def take_messages(data):
 
 
 class Connection:
-    """One, by hand. limit_s: of every wait."""
+    """A connection. limit_s: of every wait."""
 
     def __init__(self, end, limit_s):
         """end: an address to connect to, or a connected socket."""
@@ -147,7 +146,7 @@ class Connection:
         self.socket.sendall(message(kind, body, **header))
 
     def read(self, count):
-        """Fewer where the other side has hung up."""
+        """Reads so many bytes; fewer if the peer has closed."""
         data = bytearray()
         while len(data) < count:
             more = self.socket.recv(count - len(data))
@@ -157,7 +156,7 @@ class Connection:
         return bytes(data)
 
     def hear(self):
-        """The next message; None where the other side has hung up."""
+        """The next message; None: the peer has closed."""
         try:
             header = self.read(HEADER_BYTES)
         except ConnectionError:
@@ -169,7 +168,7 @@ class Connection:
         return Heard(kind, values, self.read(values["body_bytes"] + values["length"]))
 
     def hear_kind(self, kind):
-        """Passes over others; None where the other side has hung up."""
+        """The next message of a kind, skipping others; None: the peer has closed."""
         heard = self.hear()
         while heard and heard.kind != kind:
             heard = self.hear()

@@ -1,4 +1,4 @@
-/* defects.h - mistakes that are made on purpose, to see that they are found.
+/* defects.h - deliberate mistakes, to check that the simulation finds them.
  *
  * They are made by the runner, the network and the disks of the simulation, never by the roles: the
  * product has no code for them.
@@ -8,12 +8,12 @@
 
 enum defect {
     DEFECT_NONE,
-    DEFECT_LEDGER_LOST,       /* a checkpoint is restored without its ledger */
-    DEFECT_APPLIED_LATER,     /* a push is answered before it is applied, and lost at a crash */
-    DEFECT_PUBLISHED_EARLY,   /* a checkpoint is published before all shards are written */
-    DEFECT_PUSH_FORGOTTEN,    /* the gradient of a worker that dies is lost though it was taken */
-    DEFECT_STEP_WRONG,        /* VALUES say a later step */
-    DEFECT_GENERATION_OPEN,   /* what belongs to another generation counts in this one */
+    DEFECT_LEDGER_LOST,     /* a checkpoint is restored without its ledger */
+    DEFECT_APPLIED_LATER,   /* a push is answered before it is applied, and lost at a crash */
+    DEFECT_PUBLISHED_EARLY, /* a checkpoint is published before all shards are written */
+    DEFECT_PUSH_FORGOTTEN, /* the gradient of a worker that dies is lost although it was accepted */
+    DEFECT_STEP_WRONG,     /* VALUES say a later step */
+    DEFECT_GENERATION_OPEN,   /* messages of another generation are accepted in this one */
     DEFECT_RESUME_LOST,       /* ps/0 never hears that the snapshot is over */
     DEFECT_TICKET_TWICE,      /* a worker without a ticket gets one all the same */
     DEFECT_PUSH_TWICE,        /* a push counts twice under two numbers */
@@ -30,7 +30,7 @@ enum defect {
     DEFECT_WORD_MISSED,       /* a worker does not wait for ps to answer the verdict */
     DEFECT_SHARD_OF_ANOTHER,  /* a shard is written from the state after the snapshot */
     DEFECT_DELTA_OF_OLD,      /* a delta begins with the checkpoint, not with the delta before */
-    DEFECT_NUMBERS_FORGOTTEN, /* a ps says to a worker that joins that it has nothing of it */
+    DEFECT_NUMBERS_FORGOTTEN, /* a ps tells a joining worker that it has none of its pushes */
     DEFECT_ADVANCE_KEPT,      /* what has advanced is not taken back */
     DEFECT_PART_LOST,         /* the ps hears of a part that has not come */
     DEFECT_ROWS_OLD,          /* a push is applied with the rows of an older one */
@@ -41,7 +41,7 @@ enum defect {
     DEFECT_ROWS_STAY,         /* rows that came once are taken for those of later values */
     DEFECT_ROWS_PLANNED,   /* rows of a batch are taken for those of the one planned in its place */
     DEFECT_COVERAGE_LOST,  /* a checkpoint is restored without the count of rows */
-    DEFECT_QUEUE_LOST,     /* and without the batches that are open */
+    DEFECT_QUEUE_LOST,     /* a checkpoint is restored without the batches that are open */
     DEFECT_FED_AGAIN,      /* a chief that is back feeds from the first batch on */
     DEFECT_FENCE_OPEN,     /* a chief publishes though another one has come to lead */
     DEFECT_SUM_LOST,       /* a gradient's window is another's before it is in the sum */
@@ -53,6 +53,6 @@ enum defect {
 };
 
 const char *defect_name(enum defect);
-enum defect defect_find(const char *name); /* DEFECTS: no such one */
+enum defect defect_find(const char *name); /* DEFECTS: unknown */
 
 #endif

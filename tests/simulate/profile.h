@@ -7,18 +7,18 @@
 
 enum { ACTORS_MAX = PS_MAX + WORKERS_MAX, FAULTS_MAX = 32, REPLICAS_EACH_MAX = 3 };
 
-/* What the run is about, and so how it must end. */
+/* What happens in the run, which determines how it must end */
 enum story {
     STORY_CALM,        /* nothing goes wrong: code 0 */
     STORY_DISTURBED,   /* everybody comes back in time: code 0 */
     STORY_SLOW_RETURN, /* a worker comes back after it was evicted: code 0 */
     STORY_WORKER_GONE, /* a worker never comes back: code 0 */
-    STORY_TOO_FEW,     /* so many that the job cannot go on: a code that is worth another try */
+    STORY_TOO_FEW,     /* so many that the job cannot continue: a retryable code */
     STORY_PS_GONE,     /* the same for a ps that never comes back */
     STORY_CHIEF_GONE,
-    STORY_LEAVE,  /* a signal ends the job well */
-    STORY_FINISH, /* a hook ends it well */
-    STORY_HARSH,  /* beyond every limit: everybody ends, and nothing is counted wrongly */
+    STORY_LEAVE,  /* a signal ends the job regularly */
+    STORY_FINISH, /* a hook ends it regularly */
+    STORY_HARSH,  /* beyond every limit: all tasks end, and nothing is counted wrongly */
     STORIES
 };
 const char *story_name(enum story);

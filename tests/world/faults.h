@@ -1,7 +1,7 @@
 /* faults.h - disks that fail, for one host or for all: see files.h.
  *
- * What fails is /disk, which is shared: where it is a server, one host may not reach it; where it
- * is a disk, all see the same. Some disks fail always, some now and then.
+ * The shared folder /disk fails: as a server, it may be unreachable for one host; as a disk, it is
+ * the same for all. Some disks fail always, some now and then.
  */
 #ifndef TESTS_WORLD_FAULTS_H
 #define TESTS_WORLD_FAULTS_H
@@ -17,7 +17,7 @@ enum disk_fault {
     DISK_READ_ONLY, /* EROFS */
     DISK_DENIED,    /* EACCES, where something is opened or a name changes */
     DISK_HANGS,     /* no answer until it is over */
-    DISK_UNSYNCED,  /* fsync() says EIO once, and what was not written then never will be */
+    DISK_UNSYNCED,  /* fsync() fails with EIO once; what was not written by then is lost */
     DISK_EMPTIED,   /* somebody removes the folder, once */
     DISK_FAULTS
 };

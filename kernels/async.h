@@ -1,71 +1,72 @@
-/* async.h - what a device can do beside the work in its queue, and work that it does again.
+/* async.h - copies that overlap with a device's queued work, and recording and replaying of work.
  *
- * A device whose kernels->async is NULL has none of it: a CPU, which would gain nothing. Failures
- * of what is queued here come out of synchronize() as all others do.
+ * kernels->async is NULL on devices that have none of this: CPUs, which would not gain by it.
+ * Failures of work queued here are reported by synchronize(), like all others.
  */
 #ifndef KERNELS_ASYNC_H
 #define KERNELS_ASYNC_H
 
 #include "kernels/kernels.h"
 
-struct inlet;     /* where a batch comes to the device while it works on another */
-struct recording; /* queued work that can be done again */
-struct mark;      /* a place among copies, which somebody waits for */
+struct inlet;     /* a buffer by which a batch is copied to the device while it works on another one
+                   */
+struct recording; /* recorded work that can be replayed */
+struct mark;      /* a position in the order of copies, to wait for */
 enum mark_of { MARK_UPLOADS, MARK_DOWNLOADS };
 
-/* A part of what lies in an inlet, and where in the device's memory it is wanted. Bytes. */
+/* A range of an inlet, in bytes, and the device memory to copy it to. */
 struct inlet_part {
     size_t offset, bytes;
     void *to;
 };
 
 struct async {
-    /* Host memory that crosses without a stop on the way, until unpin(), before which it may not
-     * be unmapped. false: this memory does not, and crosses as any other. Its pages are nobody
-     * else's who pins. is_written: downloads go there too; otherwise the host may have it mapped
-     * for reading alone. */
+    /* Pins host memory for direct copies until unpin(); do not unmap it before. false: it could not
+     * be pinned, and is copied like other memory. The pages must not be shared with another pinned
+     * range. is_written: it is also the target of downloads; otherwise it may be mapped read-only.
+     */
     bool (*pin)(struct device *, void *host, size_t bytes, bool is_written);
     void (*unpin)(struct device *, void *host);
 
-    /* From and to pinned memory, which nobody touches until synchronize(). The upload is queued.
-     * The download begins when all that is queued now is done, and goes on beside what is queued
-     * after it, which must not write what it reads. */
+    /* From and to pinned memory, which nobody may touch until synchronize(). The upload is queued.
+     * The download begins when all work queued so far is done, and overlaps with work queued later,
+     * which must not write the downloaded memory. */
     void (*upload_pinned)(struct device *, void *device_memory, const void *host, size_t bytes);
     void (*download_pinned)(struct device *, void *host, const void *device_memory, size_t bytes);
 
-    /* The same beside the queue: it begins when all that is queued now is done, and what is queued
-     * later sees it once it follows a mark that was set behind it. */
+    /* An upload beside the queue: it begins when all work queued so far is done. Later work sees it
+     * only after mark_follow() of a mark that was set after it. */
     void (*upload_beside)(struct device *, void *device_memory, const void *host, size_t bytes);
 
-    /* A mark is set behind the uploads beside the queue, or the downloads, that are queued now,
-     * again as often as one likes. What is queued after it follows a mark waits for it there.
-     * Awaited, it says that all before it are there, while what was queued later continues; false:
-     * the device failed. In a recording, replays set a mark of downloads, and follow one of uploads
-     * as it was set last before each. */
+    /* mark_set() marks the end of the uploads beside the queue, or the downloads, queued so far; a
+     * mark may be set any number of times. Work queued after mark_follow() waits for the mark.
+     * mark_await() blocks the host until all copies before the mark are done, while later work
+     * continues; false: the device failed. In a recording, each replay sets a mark of downloads
+     * again, and follows a mark of uploads as it was last set before that replay. */
     err (*mark_open)(struct device *, struct mark **ret);
     void (*mark_close)(struct device *, struct mark *); /* NULL is fine */
     void (*mark_set)(struct device *, struct mark *, enum mark_of);
     void (*mark_follow)(struct device *, struct mark *);
     bool (*mark_await)(struct device *, struct mark *);
 
-    /* An inlet takes `bytes` of the device and as many of the host. */
+    /* An inlet takes `bytes` of device memory and as many of host memory. */
     err (*inlet_open)(struct device *, size_t bytes, struct inlet **ret);
     void (*inlet_close)(struct device *, struct inlet *); /* NULL is fine */
-    /* The host's side, to be filled: waits until what was sent from it last has left. NULL: the
-     * device failed. */
+    /* The host buffer, for the caller to fill: waits until the last inlet_send() has been copied.
+     * NULL: the device failed. */
     void *(*inlet_room)(struct device *, struct inlet *);
-    /* Its first `bytes`, beside the queued work. What was sent before and not taken is gone. */
+    /* Copies the first `bytes` to the device, beside the queued work. Data of an earlier send that
+     * was not taken are lost. */
     void (*inlet_send)(struct device *, struct inlet *, size_t bytes);
-    /* Queued: what was sent last to where it is wanted. */
+    /* Queued: copies the parts of the last send to their places in device memory. */
     void (*inlet_take)(struct device *, struct inlet *, const struct inlet_part *, int count);
 
-    /* What is queued from here to record_end() is noted and not done: kernels, copies within the
-     * device, download_pinned and marks. Nothing may wait or take memory meanwhile. NULL: this
-     * device records nothing. An error of record_end() says why nothing came of it; the device is
-     * as if nothing had been queued. */
+    /* Work queued from here to record_end() is recorded and not executed: kernels, copies within
+     * the device, download_pinned and marks. No call may wait or allocate memory meanwhile. NULL:
+     * this device cannot record. If record_end() fails, nothing was recorded or executed. */
     err (*record)(struct device *);
     err (*record_end)(struct device *, struct recording **ret);
-    /* Queued: all of it, on the memory that it was recorded with. */
+    /* Queued: executes the recorded work, on the memory that it was recorded with. */
     void (*replay)(struct device *, const struct recording *);
     void (*recording_close)(struct device *, struct recording *); /* NULL is fine */
 };

@@ -1,5 +1,5 @@
-/* cpu_threads.h - computing on a device of the CPU in another thread than that which opened it, one
- * at a time. */
+/* cpu_threads.h - using a CPU device in a thread other than the one that opened it; only one thread
+ * at a time may use it. */
 #ifndef KERNELS_CPU_THREADS_H
 #define KERNELS_CPU_THREADS_H
 
@@ -9,13 +9,13 @@
 
 bool device_is_cpu(const struct device *);
 
-/* From enter to leave the calling thread takes denormal numbers for zero, as the one that opened
- * the device does. */
+/* Between the two calls the calling thread treats denormal numbers as zero, like the thread that
+ * opened the device. cpu_leave() takes what cpu_enter() returned. */
 uint64_t cpu_enter(void);
 void cpu_leave(uint64_t entered);
 
-/* How often the calling thread may have shared work out by now. A thread that does starts threads
- * of its own for it, which stay as long as it does. */
+/* How often the calling thread may have split work among threads so far. Such a thread starts its
+ * own pool of worker threads, which live as long as it does. */
 uint64_t cpu_shared_out(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* device.h - what a device is, which there are, and opening one. */
+/* device.h - devices: which ones exist, and opening one. */
 #ifndef KERNELS_DEVICE_H
 #define KERNELS_DEVICE_H
 
@@ -14,20 +14,20 @@ struct device {
     const struct kernels *kernels;
     int threads; /* CPU threads that kernels may use */
     void *state;
-    bool is_separate; /* its memory is not the host's: only upload() and download() cross over */
-    int index;        /* of a GPU, as the driver counts them */
-    /* Some that are known to be finite, so that who updates by them need not wait to hear it: who
-     * has computed them hears it with the last thing that it waits for. NULL: none are */
+    bool is_separate; /* its memory is not the host's: copies go by upload() and download() */
+    int index;        /* of a GPU, in the driver's numbering */
+    /* Floats that their producer has found finite, from a result that it waited for anyway, so that
+     * an update by them need not wait for a check of its own. NULL: none */
     struct finite_floats {
         const float *at;
         int64_t count;
     } finite;
 };
 
-/* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: what
- * DTRAIN_CPU_KERNELS in the environment says, else the best that this machine has. ERR_INPUT: there
- * is no such word; ERR_DEVICE: this machine lacks the instructions. From now on the calling thread,
- * and those that it starts, take denormal numbers for zero. */
+/* Kernel variants of the CPU, best first: "avx512", "avx2", "sse2". isa NULL: DTRAIN_CPU_KERNELS of
+ * the environment, else the best one that this machine supports. ERR_INPUT: unknown variant;
+ * ERR_DEVICE: this machine lacks the instructions. Sets denormals-are-zero and flush-to-zero for
+ * the calling thread, and so for threads that it starts. */
 err device_open_cpu(int threads, const char *isa, struct device *ret);
 void device_close(struct device *);
 
@@ -37,7 +37,7 @@ struct gpu {
     char bus[24];     /* "0000:3b:00.0": its place on the PCI bus, as nvidia-smi has it */
     int major, minor; /* compute capability */
     size_t bytes, free_bytes;
-    char trouble[128]; /* why it cannot be used; "": nothing is known against it */
+    char trouble[128]; /* why it cannot be used; "": no known reason */
 };
 enum { GPUS_MAX = 64 };
 struct gpus {
@@ -47,40 +47,40 @@ struct gpus {
     struct gpu at[GPUS_MAX];
 };
 
-extern const bool gpus_are_built_in; /* false: all below says ERR_DEVICE */
+extern const bool gpus_are_built_in; /* false: all functions below fail with ERR_DEVICE */
 
-/* Those that CUDA_VISIBLE_DEVICES leaves, at least one. ERR_DEVICE: "libcuda.so.1 not found",
- * "driver too old: ...", "built without CUDA": why there is none. ERR_LOST: there is a driver that
- * fits, and it cannot get at its GPUs. */
+/* The GPUs that CUDA_VISIBLE_DEVICES allows, at least one. ERR_DEVICE says why there is none:
+ * "libcuda.so.1 not found", "driver too old: ...", "built without CUDA". ERR_LOST: there is a
+ * suitable driver, but it cannot access its GPUs. */
 err gpu_list(struct gpus *ret);
-/* The same errors, and how many: asks the driver alone, and takes nothing on any GPU, as gpu_list()
- * does to hear what is free. */
+/* How many they are; the same errors. Asks only the driver and allocates nothing on any GPU;
+ * gpu_list() does, to find the free memory. */
 err gpu_count(int *ret);
 
-/* What products and convolutions may make of the numbers that they multiply. Their sums, and all
- * else, are float32. */
+/* Precision to which products and convolutions may round their operands. Sums, and everything else,
+ * are float32. */
 enum precision {
     PRECISION_FLOAT32,
     PRECISION_TF32, /* 10 bits of mantissa */
-    PRECISION_BF16, /* 7, which is less than TF32 keeps */
+    PRECISION_BF16, /* 7 bits */
 };
 
 struct gpu_options {
-    int index; /* in gpu_list */
+    int index; /* of gpu_list() */
     enum precision precision;
-    /* Every call waits for its end, and the host reaches the device's memory: slow. An error names
-     * the very kernel, and tests look at what it wrote. */
+    /* Every call waits until it is done, and the host can access the device's memory: slow. An
+     * error then names the kernel that failed, and tests can read what it wrote. */
     bool is_watched;
-    /* No library of NVIDIA's is used, even where it is there: kernels of our own do all. */
+    /* Uses our own kernels only, even if cuBLAS and cuDNN are installed. */
     bool is_bare;
 };
-/* ERR_DEVICE says why there is none; ERR_INPUT: no such index. */
+/* ERR_DEVICE as for gpu_list(); ERR_INPUT: no such index. */
 err device_open_gpu(const struct gpu_options *, struct device *ret);
 
-/* Environment that the arithmetic libraries read when they are loaded (OpenBLAS' kernel choice on
- * processors that it does not know, OpenMP's waiting). Where something must change, sets it and
- * starts the program anew with the same arguments; returns otherwise. Call first thing in main().
- * What the user has set stays. */
+/* Sets environment variables that OpenBLAS (its kernels on processors that it does not know) and
+ * OpenMP (how threads wait) read when they are loaded. If one must change, executes the program
+ * again with the same arguments; otherwise returns. Call first thing in main(). Variables that the
+ * user has set stay. */
 void cpu_environment_prepare(char **argv);
 
 /* "OpenBLAS 0.3.21 SkylakeX, oneDNN 2.6.3 avx512, kernels avx512" */

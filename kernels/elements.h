@@ -1,7 +1,7 @@
-/* elements.h - the formulas of one element, shared by the devices. Those of optimizers: rule.h.
+/* elements.h - the formulas for one element, shared by the devices. Those of optimizers: rule.h.
  *
- * A kernel is a loop over one of these. Nothing here knows where the element stands, so a stretch
- * gives the same bits whether it is done in one piece or in several.
+ * A kernel is a loop over one of these. They do not depend on the element's position within a call,
+ * so a range gives the same bits whether it is computed in one piece or in several.
  */
 #ifndef KERNELS_ELEMENTS_H
 #define KERNELS_ELEMENTS_H
@@ -9,8 +9,8 @@
 #include "kernels/kernels.h"
 #include "kernels/mathf.h"
 
-/* always inlined: the kind of an activation must be a constant where the loop is compiled. Other
- * compilers than that of C say theirs before. */
+/* Always inlined: the kind of an activation must be a constant in the compiled loop. Other
+ * languages than C define it before. */
 #ifndef ELEMENT
 #define ELEMENT static inline __attribute__((always_inline))
 #endif
@@ -102,7 +102,7 @@ ELEMENT float element_slope(enum activation kind, float alpha, float y, float x)
         return element_gelu_slope(x);
     case ACTIVATION_GELU_TANH:
         return element_gelu_tanh_slope(x);
-    case ACTIVATION_SELU: /* 1.758: the two constants multiplied, which y is above */
+    case ACTIVATION_SELU: /* 1.758: the product of the two constants */
         return y < 0.0f ? y + 1.75809934f : 1.05070099f;
     case ACTIVATION_SOFTSIGN:
         return (1.0f - mathf_abs(y)) * (1.0f - mathf_abs(y));
@@ -121,7 +121,7 @@ ELEMENT float element_slope(enum activation kind, float alpha, float y, float x)
     }
 }
 
-/* What a fold takes of one place */
+/* The formula of a fold for one element */
 ELEMENT float element_fold(enum fold_of of, const struct fold *f, float a, float b, float c)
 {
     switch (of) {
@@ -193,12 +193,12 @@ ELEMENT float element_by_example(const struct by_example *of, int64_t example)
     return of->at ? of->at[example * of->step] : 1.0f;
 }
 
-/* What all units of an example share. The cells below read whatever they choose from before they
- * choose: a load that only one side of a choice needs keeps their loop from being vectorised. */
+/* Shared by all units of an example. The cells below load all alternatives before they choose: a
+ * load needed by only one of them would prevent vectorisation. */
 struct cell_example {
     int64_t at;
     bool is_there;
-    float attended; /* 1 less the attention */
+    float attended; /* 1 - attention */
 };
 
 ELEMENT struct cell_example element_lstm_example(const struct lstm_cell *v, int64_t example)
@@ -293,7 +293,7 @@ ELEMENT void element_gru_gates_back(const struct gru_cell *v, struct cell_exampl
     v->dh[at] += dreset * r;
 }
 
-/* Where place i of loops lies in a tensor that goes on by `step` */
+/* Offset of iteration i of loops in a tensor with these strides */
 ELEMENT int64_t element_place(const struct fold_loops *loops, const int64_t *step, int64_t i)
 {
     int64_t at = 0;
@@ -304,7 +304,8 @@ ELEMENT int64_t element_place(const struct fold_loops *loops, const int64_t *ste
     return at;
 }
 
-/* The numbers of core/base/random.h, which kernels may not include; a test compares the two. */
+/* The same numbers as core/base/random.h, which kernels may not include; a test compares the two.
+ */
 ELEMENT uint64_t element_random_mix(uint64_t x)
 {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -322,9 +323,9 @@ ELEMENT float element_random_uniform(uint64_t key, uint64_t index)
     return (float)(int32_t)(element_random_u64(key, index) >> 40) * 0x1p-24f;
 }
 
-/* What is drawn for an image, and where one channel of it lies */
+/* The random parameters for an image, and where one channel of it is */
 struct augmented {
-    float top, left; /* of the image without zeros: may be below 0 */
+    float top, left; /* in the image without padding: may be negative */
     float step_y, step_x;
     bool is_flipped;
     float more, factor;
@@ -341,7 +342,7 @@ ELEMENT float element_within(float uniform, float low, float high)
     return low + uniform * (high - low);
 }
 
-/* A part of a drawn share of the area and of drawn proportions, as far as the image reaches */
+/* A crop of random area and aspect ratio, limited by the image */
 ELEMENT void element_draw_part(const struct augment *v, uint64_t row, struct augmented *a)
 {
     const uint64_t key = element_random_u64(~v->key, *v->draw);
@@ -356,7 +357,7 @@ ELEMENT void element_draw_part(const struct augment *v, uint64_t row, struct aug
     part_x = part_x < wide ? part_x : wide;
     a->step_y = part_y / (float)v->out_y;
     a->step_x = part_x / (float)v->out_x;
-    /* of the first pixel of the result, whose middle lies half a step behind the part's edge */
+    /* of the first pixel of the result, whose center is half a step inside the crop's edge */
     a->top = element_random_uniform(key, 4 * row + 2) * (high - part_y) + (a->step_y - 1) / 2;
     a->left = element_random_uniform(key, 4 * row + 3) * (wide - part_x) + (a->step_x - 1) / 2;
 }
@@ -379,8 +380,8 @@ ELEMENT struct augmented element_augmented(const struct augment *v, int64_t imag
     return a;
 }
 
-/* The two pixels of one direction that a result's pixel lies between, and how much each counts:
- * nothing, where there are zeros. */
+/* The two pixels in one direction between which to interpolate, and their weights: 0 for padding.
+ */
 struct augment_between {
     int64_t at[2];
     float counts[2];
@@ -407,7 +408,7 @@ ELEMENT void element_augment_from(const struct augment *v, const struct augmente
     *columns = element_between(a->left + (float)from_x * a->step_x, v->in_x, !v->resizes);
 }
 
-/* One channel of an image, of those of all: plane = image * channels + channel */
+/* One channel of an image: plane = image * channels + channel */
 ELEMENT void element_augment(const struct augment *v, float *y, const float *x, int64_t plane)
 {
     const int64_t image = plane / v->channels, channel = plane % v->channels;
@@ -465,7 +466,7 @@ ELEMENT float element_clamp(float x, float low, float high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Half the bytes of a float. What is finite stays so; comparisons of bits are those of sizes. */
+/* Rounds to bfloat16. Finite numbers stay finite; comparing bits compares magnitudes. */
 ELEMENT uint16_t element_to_bf16(float x)
 {
     const uint32_t bits = mathf_bits(x), size = bits & 0x7fffffff;
@@ -479,14 +480,14 @@ ELEMENT float element_from_bf16(uint16_t x)
     return mathf_from_bits((uint32_t)x << 16);
 }
 
-/* Below 2^-14 there are steps of 2^-24, which are those of a float between 1/2 and 1. */
+/* Below 2^-14 fp16 has steps of 2^-24, like a float between 1/2 and 1. */
 ELEMENT uint16_t element_to_fp16(float x)
 {
     const uint32_t bits = mathf_bits(x), size = bits & 0x7fffffff;
     const uint32_t normal = (size - 0x38000000 + 0xfff + ((size >> 13) & 1)) >> 13;
     const uint32_t small = mathf_bits(mathf_from_bits(size) + 0.5f) - 0x3f000000;
     uint32_t half = size < 0x38800000 ? small : normal;
-    if (size >= 0x477ff000) half = 0x7bff; /* would be rounded beyond it */
+    if (size >= 0x477ff000) half = 0x7bff; /* would round to infinity */
     if (size >= 0x7f800000) half = size > 0x7f800000 ? 0x7e00 : 0x7c00;
     return (uint16_t)((bits >> 16 & 0x8000) | half);
 }
@@ -519,7 +520,7 @@ ELEMENT uint16_t element_round_off(enum number as, float x, float *error)
     return rounded;
 }
 
-/* Of ascending ids the first that is at least `id`; count where none is */
+/* Index of the first of these ascending ids that is at least `id`; count: none */
 ELEMENT int64_t element_row(const int64_t *ids, int64_t count, int64_t id)
 {
     int64_t low = 0, high = count;
@@ -547,7 +548,7 @@ enum pair_kind { PAIR_SIGMOID, PAIR_WEIGHTED, PAIR_LOG, PAIR_SQUARED, PAIR_HUBER
 struct pairs {
     int64_t columns;
     const float *x, *targets; /* [rows, columns] */
-    float delta, smoothing;   /* as regression has it; of sigmoid */
+    float delta, smoothing;   /* delta: of regression; smoothing: of sigmoid */
     const float *scale;       /* of the gradient */
     float *losses, *gradient; /* [rows]; [rows, columns] or NULL */
 };
@@ -574,7 +575,7 @@ ELEMENT float element_sigmoid_loss(const struct pairs *p, float x, float target,
     return (x < 0.0f ? 0.0f : x) - x * t + mathf_log1p(e);
 }
 
-/* Of a logit, in a form that does not overflow; delta: what a yes counts */
+/* For a logit, in a form that does not overflow; delta: weight of a positive target */
 ELEMENT float element_weighted_loss(const struct pairs *p, float x, float target, float *ret_slope)
 {
     float weight = 1.0f + (p->delta - 1.0f) * target, e = mathf_exp(-mathf_abs(x));
@@ -582,7 +583,7 @@ ELEMENT float element_weighted_loss(const struct pairs *p, float x, float target
     return (1.0f - target) * x + weight * (mathf_log1p(e) + (x < 0.0f ? -x : 0.0f));
 }
 
-/* Of a probability; delta: what keeps the logarithms finite */
+/* For a probability; delta: epsilon that keeps the logarithms finite */
 ELEMENT float element_log_loss(const struct pairs *p, float x, float target, float *ret_slope)
 {
     float yes = x + p->delta, no = 1.0f - x + p->delta;
@@ -615,7 +616,7 @@ ELEMENT float element_pair_loss(enum pair_kind kind, const struct pairs *p, floa
     return element_huber_loss(p, x, target, ret_slope);
 }
 
-/* Which source of an interaction has vector i, and where in it that of an example begins */
+/* Index of the source that has vector i, and the example's offset in it */
 ELEMENT int element_source(const struct interaction *v, int64_t i)
 {
     return v->sources == 1 ? 0 : (int)i;
@@ -626,19 +627,19 @@ ELEMENT int64_t element_vector(const struct interaction *v, int64_t example, int
     return (v->sources == 1 ? example * v->vectors + i : example) * v->width;
 }
 
-/* Where the pair of two vectors stands among an example's pairs */
+/* Index of a pair of vectors among an example's pairs */
 ELEMENT int64_t element_pair(int64_t i, int64_t j)
 {
     return i > j ? i * (i - 1) / 2 + j : j * (j - 1) / 2 + i;
 }
 
-/* Of ids, in all places of a batch: whether it is a row of the table that counts, and how much */
+/* The weight of the id at this place of a batch, and whether it counts (element_is_row) */
 ELEMENT float element_weight(const struct combine *c, int64_t place)
 {
     return c->weights ? c->weights[place] : 1.0f;
 }
 
-/* Whether the place in this column of a row is set */
+/* Whether to set the element in this row and column */
 ELEMENT bool element_is_same(const struct same_ids *s, int64_t row, int64_t column)
 {
     const int64_t block = row / s->block, id = s->column_ids[block * s->columns + column];
@@ -652,7 +653,7 @@ ELEMENT bool element_is_row(const struct combine *c, int64_t place)
     return c->combiner == COMBINER_SUM || !(element_weight(c, place) <= 0.0f);
 }
 
-/* What the weighted sum of an example's rows is multiplied with */
+/* The factor on the weighted sum of an example's rows */
 ELEMENT float element_share(const struct combine *c, int64_t example)
 {
     float sum = 0;

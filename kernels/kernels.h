@@ -4,12 +4,11 @@
  * work is queued in order and may be unfinished until synchronize(). Matrices are row-major, images
  * NHWC [batch, y, x, channel], convolution kernels HWIO [ky, kx, in, out]. Where a gradient is
  * written, `add` chooses between overwriting and adding. Nothing is allocated outside open(),
- * allocate() and the functions that end in _open. Sums that become a loss or a norm are taken in
- * double and in an order that depends on the shapes and, on a GPU, on where rows lie to a multiple
- * of 16 bytes, so that the same run gives the same bits. device.h says how a device is opened.
+ * allocate() and the functions that end in _open. Sums that become a loss or a norm are computed in
+ * double, in an order that depends on the shapes and, on a GPU, on the alignment of rows modulo 16
+ * bytes, so that the same run gives the same bits. device.h opens devices.
  *
- * What the functions themselves are stands in kernels.def; what they take and what else a device
- * has, here.
+ * kernels.def lists the kernels; this file has their arguments and the other members of the table.
  */
 #ifndef KERNELS_KERNELS_H
 #define KERNELS_KERNELS_H
@@ -42,7 +41,7 @@ enum activation {
     ACTIVATION_COUNT
 };
 
-/* Whether its slope needs x beside y = f(x) */
+/* Whether its derivative needs x as well as y = f(x) */
 static inline bool activation_reads_x(enum activation kind)
 {
     return kind == ACTIVATION_SOFTPLUS || kind == ACTIVATION_SWISH || kind == ACTIVATION_GELU ||
@@ -50,7 +49,7 @@ static inline bool activation_reads_x(enum activation kind)
            kind == ACTIVATION_ABS;
 }
 
-/* How a number of a gradient or a value travels: as it is, or in half the bytes */
+/* Format in which gradients and values are sent: float32, or 16 bits */
 enum number {
     NUMBER_FLOAT32,
     NUMBER_BF16, /* 7 bits of mantissa, and the range of float32 */
@@ -68,14 +67,14 @@ struct gemm {
     int64_t m, n, k;
     const float *a, *b;
     float *c;
-    /* A large product of a host comes in bands of rows of c, always the same ones, where this is
-     * not NULL: each time it is told how many rows from the first one on are done. Others tell
-     * nothing before the end. */
+    /* NULL, or called on the CPU: the first `rows` rows of c are done. In one thread a large
+     * product is computed in bands of rows, always the same ones, with a call after each; other
+     * products call it at the end. GPUs never call it. */
     void (*made)(const void *context, int64_t rows);
     const void *context;
 };
 
-/* One dimension pair of a window; padding as TensorFlow computes it is the caller's */
+/* Geometry of a convolution or pooling window; the caller computes TensorFlow's padding */
 struct window2d {
     int64_t batch;
     int64_t in_y, in_x, out_y, out_x;
@@ -83,7 +82,7 @@ struct window2d {
     int64_t pad_top, pad_left, pad_bottom, pad_right;
 };
 
-/* Positions in all images of a batch: of what a window goes over, and of what it gives */
+/* Pixels of all images of a batch: of the input, and of the output */
 static inline int64_t window_inputs(const struct window2d *w)
 {
     return w->batch * w->in_y * w->in_x;
@@ -111,13 +110,13 @@ struct strided {
     const float *src;
 };
 
-/* Per-row losses and the gradient of (scale * sum of them), where the scale is one float of the
- * device. rows x classes logits. */
+/* Per-row losses and the gradient of scale * (their sum), where the scale is one float in the
+ * device's memory. rows x classes logits. */
 struct cross_entropy {
     int64_t rows, classes;
     const float *logits;
     const int32_t
-        *labels; /* softmax: [rows], each below classes (checked when read); negative: none */
+        *labels; /* softmax: [rows], each below classes (checked when read); negative: no label */
     const float *targets;       /* sigmoid: [rows, classes] */
     const float *class_weights; /* softmax: [classes], or NULL for 1 */
     float label_smoothing;
@@ -136,7 +135,7 @@ struct regression {
     float *gradient; /* overwritten; NULL: losses only */
 };
 
-/* How an optimizer changes one element; rule.h says where its formula stands. */
+/* How an optimizer updates one element; rule.h says how its formula is written. */
 struct rule {
     const char *name; /* "update_adam" */
     int index;        /* among all rules */
@@ -146,37 +145,37 @@ struct rule {
 
 enum { SLOTS_MAX = 3, CONSTANTS_BYTES_MAX = 64 };
 
-/* A stretch of a block, every slot of which has the layout of the values */
+/* A range of a block; every slot has the layout of the values */
 struct update {
     const struct rule *rule;
-    const void *constants; /* of the host: the rule's own struct NAME_constants */
+    const void *constants; /* in host memory: the rule's own struct NAME_constants */
     float *value;
     const float *gradient;
     float *slot[SLOTS_MAX];
     int form;    /* of the rule */
-    float decay; /* before it, value -= decay * value */
+    float decay; /* applied first: value -= decay * value */
 };
 
-/* An optimizer on some rows of a table. Where it sweeps, on all of them: those that are not named
- * have a gradient of zero. */
+/* An optimizer on some rows of a table. With `sweeps` it updates all rows; the gradient of rows not
+ * in ids is zero. */
 struct row_update {
     const struct rule *rule;
-    const void *constants; /* of the host, as above */
+    const void *constants; /* in host memory, as above */
     float *value;          /* [rows, width], and so are the slots */
     float *slot[SLOTS_MAX];
     const int64_t *ids;    /* [count], ascending, each once: start .. start + rows - 1 */
     const float *gradient; /* [count, width] */
     int64_t count, width;
-    int64_t start, rows; /* those of the table that are here */
+    int64_t start, rows; /* the range of the table's rows that value holds */
     bool sweeps;
     int form;    /* of the rule */
-    float decay; /* as above, of each row that is updated */
+    float decay; /* as above, for each updated row */
 };
 
-/* What a sum is of: x, |x|, x^2, or 1 where x is not finite and 0 where it is */
+/* The term that is summed: x, |x|, x^2, or 1 where x is not finite and 0 where it is */
 enum summed_term { SUM_PLAIN, SUM_ABS, SUM_SQUARE, SUM_NOT_FINITE };
 
-/* A vector of n floats, and what is summed of it */
+/* A vector of n floats, and the term that is summed */
 struct summed {
     const float *x;
     int64_t n;
@@ -184,44 +183,45 @@ struct summed {
 };
 
 /* y (+)= x / (1 - rate) where random_uniform(random_u64(key, *draw), first + index) >= rate, else
- * 0. The same key and draw give the same mask, so the backward pass is the same call on dy, and
- * parts of x that say where they begin get the same as all of it at once. */
+ * 0. The same key and draw give the same mask, so the backward pass is the same call on dy; a part
+ * of x with its `first` gets the same mask as within the whole. */
 struct dropout {
     float *y;
     const float *x;
     float rate;
     uint64_t key;
-    const uint64_t *draw; /* of the device: a step that is recorded draws anew in every replay */
+    const uint64_t *draw; /* in device memory, so that every replay of a recorded step uses a new
+                           * draw */
     bool add;
-    int64_t first; /* element, of all */
+    int64_t first; /* index of x[0] in the whole tensor */
 };
 
-/* Images with zeros around them, of each of which a part is cut out, mirrored or not, made brighter
- * and richer in contrast, as it is drawn; a part of another size is brought to that of the result,
- * bilinearly. What is drawn depends on key, draw and the image's row alone. */
+/* Random augmentation: each image is padded with zeros, cropped, perhaps mirrored, and its
+ * brightness and contrast changed; a crop of another size than the output is resized bilinearly.
+ * The random numbers depend only on key, draw and the image's row. */
 struct augment {
     int64_t batch, in_y, in_x, out_y, out_x, channels;
-    int64_t pad;  /* zeros on every side */
-    bool draws;   /* false: the middle, as it is */
-    bool resizes; /* parts have a drawn share of the area, and proportions: */
+    int64_t pad;  /* pixels of zeros on every side */
+    bool draws;   /* false: an unchanged center crop */
+    bool resizes; /* crops have a random share of the area, and a random aspect ratio: */
     float area_low, area_high;
     float aspect_low, aspect_high;     /* x / y */
-    bool flips;                        /* one half of them, left to right */
-    float brightness;                  /* what is added is from -brightness to brightness */
+    bool flips;                        /* mirrors one half of the images, left to right */
+    float brightness;                  /* the added offset is from -brightness to brightness */
     float contrast_low, contrast_high; /* factors of the distance from a channel's mean */
     uint64_t key;
-    const uint64_t *draw; /* of the device, as of dropout */
-    int64_t first;        /* row, of all */
+    const uint64_t *draw; /* in device memory, as for dropout */
+    int64_t first;        /* index of the first image among all rows */
 };
 
-/* Vectors of each example, whose pairs are (1, 0), (2, 0), (2, 1), (3, 0) ... They lie in one x
- * [batch, vectors, width], or each in its own [batch, width]. */
+/* The vectors of each example; their pairs are (1, 0), (2, 0), (2, 1), (3, 0) ... All are in one x
+ * [batch, vectors, width], or each is in its own [batch, width]. */
 enum { INTERACTION_SOURCES_MAX = 64 };
 struct interaction {
     int64_t batch, vectors, width;
     int sources; /* 1, or as many as vectors */
     const float *x[INTERACTION_SOURCES_MAX];
-    /* Of each source; NULL: not wanted. Two may be one, the second of which adds. */
+    /* Per source; NULL: not wanted. Two may be the same memory, with `add` set for the second. */
     float *dx[INTERACTION_SOURCES_MAX];
     bool add[INTERACTION_SOURCES_MAX];
 };
@@ -231,32 +231,31 @@ static inline int64_t interaction_pairs(const struct interaction *v)
     return v->vectors * (v->vectors - 1) / 2;
 }
 
-/* How the rows of an example's ids become one: each times its weight, and the sum of them divided
- * by nothing, by the sum of the weights, by the root of the sum of their squares. Where it is
- * divided, weights that are not above 0 leave their ids out (TensorFlow's embedding_column). */
+/* How the rows of an example's ids are combined: the sum of row * weight, divided by 1, by the sum
+ * of the weights, or by the square root of the sum of their squares. MEAN and SQRTN ignore ids with
+ * weights <= 0 (TensorFlow's embedding_column). */
 enum combiner { COMBINER_SUM, COMBINER_MEAN, COMBINER_SQRTN };
 struct combine {
-    int64_t batch, places; /* of ids, in each example */
+    int64_t batch, places; /* ids per example */
     int64_t rows, width;   /* of the table */
     enum combiner combiner;
-    const int64_t *ids;   /* [batch, places]; those that are no row of the table are none */
+    const int64_t *ids;   /* [batch, places]; ids that are not a row of the table are ignored */
     const float *weights; /* [batch, places]; NULL: all 1 */
 };
 
-/* A matrix of which each `block` rows have ids of their own for its columns; ids below 0 are none.
- * Of a square block the row's own column can be left as it is. */
+/* A matrix in which each block of `block` rows has its own ids for the columns; negative ids mean
+ * no id. In a square block a row's own column (the diagonal) can be left unchanged. */
 struct same_ids {
     int64_t rows, columns, block;
-    int64_t step; /* of y, from a row to the next */
+    int64_t step; /* row stride of y, in floats */
     bool spares_own;
     float value;
     const int64_t *row_ids, *column_ids; /* [rows], [rows / block, columns] */
     float *y;
 };
 
-/* Rows of x, each less its mean, over the root of its variance + epsilon: what is normal; y is that
- * times gamma, plus beta. Backward reads dy, what is normal and the inverse deviations, and makes
- * dx. */
+/* normal = (x - mean) / sqrt(variance + epsilon), per row of x; y = normal * gamma + beta. Backward
+ * reads dy, normal and inverse (1 / standard deviation), and makes dx. */
 struct layer_norm {
     int64_t rows, columns;
     float epsilon;
@@ -267,9 +266,8 @@ struct layer_norm {
     bool add;
 };
 
-/* Each channel of x [rows, channels] by itself, as batch_normalization has it: its mean and its
- * variance; what dy sums up to, and what dy (x - mean) does; dx (+)= dy scale + (x - mean) slope +
- * offset. */
+/* Batch normalization, per channel of x [rows, channels]: moments: its mean and variance; sums: of
+ * dy, and of dy (x - mean); back: dx (+)= dy scale + (x - mean) slope + offset. */
 enum { BATCH_NORM_PARTS = 16, BATCH_NORM_ALIGN = 16 };
 struct batch_norm {
     int64_t rows, channels;
@@ -289,10 +287,11 @@ static inline int64_t batch_norm_partials(int64_t channels)
     return 2 * BATCH_NORM_PARTS * chunks * BATCH_NORM_ALIGN;
 }
 
-/* softmax(q k' scale) v of each head of each example: q [batch, queries, heads, width], k and v
- * [batch, keys, heads, width]. Causal: of the keys up to the query's own place; mask [batch, keys]:
- * of those that are not 0. A query that sees no key gets 0. Backward reads y and what forward has
- * left in log_sums [batch, heads, queries], and the keys' part also the deltas of the queries'. */
+/* softmax(q k' scale) v for each head of each example: q [batch, queries, heads, width], k and v
+ * [batch, keys, heads, width]. Causal: a query sees the keys up to its own position; mask [batch,
+ * keys]: only those where it is not 0. A query that sees no key gets 0. Backward reads y and the
+ * log_sums [batch, heads, queries] that forward wrote; the part for keys also reads the deltas that
+ * the part for queries wrote. */
 enum { ATTENTION_WIDTH_MAX = 256 };
 struct attention {
     int64_t batch, heads, queries, keys, width;
@@ -301,19 +300,20 @@ struct attention {
     const float *q, *k, *v, *mask; /* mask: or NULL */
     float *y, *log_sums, *deltas;
     const float *dy;
-    float *dq, *dk, *dv; /* NULL: not wanted. k and v may be one, which then adds. */
+    float *dq, *dk, *dv; /* NULL: not wanted. k and v may be the same tensor; then the second
+                          * gradient adds. */
     bool add_q, add_k, add_v;
 };
 
-/* A number for each example, which lie so far apart; NULL: 1 for all */
+/* One number per example, `step` floats apart; NULL: 1 for all */
 struct by_example {
     const float *at;
     int64_t step;
 };
 
-/* One step of an LSTM (BasicLSTMCell). gates [batch, 4 units]: the sums of i, j, f, o, which become
- * what the activations make of them, and backward the gradients of the sums. Where the mask is 0
- * all stays as it was before. */
+/* One step of an LSTM (BasicLSTMCell). gates [batch, 4 units]: the pre-activations of i, j, f, o,
+ * replaced by their activations, and in backward by the gradients of the pre-activations. Where the
+ * mask is 0 the state does not change. */
 struct lstm_cell {
     int64_t batch, units;
     float forget_bias;
@@ -321,16 +321,16 @@ struct lstm_cell {
     float *gates;
     const float *c_before, *h_before; /* [batch, units] */
     float *c, *h;
-    /* Backward: dh, of h without dy, becomes that of h_before without what gates make of it, and dc
-     * that of c_before. */
+    /* Backward. dh: in, the gradient of h from later steps, to which dy is added; out, of h_before
+     * except through the gates. dc: in, of c; out, of c_before. */
     const float *dy; /* [batch, units], rows dy_step apart; NULL: none */
     int64_t dy_step;
     float *dh, *dc;
 };
 
-/* One step of a GRU (GRUCell): gates [batch, 2 units] are the sums of reset and update, candidate
- * [batch, units] those of the new values, of which update takes less as the attention is more
- * (AUGRU); reset [batch, units] is the state times the reset gate. */
+/* One step of a GRU (GRUCell). gates [batch, 2 units]: pre-activations of reset and update.
+ * candidate [batch, units]: pre-activation of the new values, whose share is scaled down by the
+ * attention (AUGRU). reset [batch, units]: the state times the reset gate. */
 struct gru_cell {
     int64_t batch, units;
     struct by_example mask, attention; /* attention.at NULL: 0 */
@@ -340,11 +340,11 @@ struct gru_cell {
     const float *dy;
     int64_t dy_step;
     float *dh, *dreset;
-    float *dattention; /* [batch, units], to be summed; NULL: not wanted */
+    float *dattention; /* [batch, units], for the caller to sum; NULL: not wanted */
 };
 
-/* What a fold takes of each place: a formula of up to three numbers. c is a gradient where there
- * is one. */
+/* The formula that a fold applies to each element: up to three inputs. c is the incoming gradient
+ * in backward passes. */
 enum fold_of {
     FOLD_A,
     FOLD_ADD,           /* a + b */
@@ -379,7 +379,7 @@ enum fold_of {
     FOLD_COUNT
 };
 
-/* Loops, the outermost first: how often, and by how many floats each tensor goes on. */
+/* Nested loops, outermost first: iterations, and the stride of each tensor in floats. */
 enum { FOLD_LOOPS_MAX = 12 };
 struct fold_loops {
     int count;
@@ -387,20 +387,20 @@ struct fold_loops {
     int64_t y[FOLD_LOOPS_MAX], a[FOLD_LOOPS_MAX], b[FOLD_LOOPS_MAX], c[FOLD_LOOPS_MAX];
 };
 
-/* y (+)= scale times the sum, or the largest, over the folded loops, in each place of the kept
- * ones. Steps of 0 broadcast; without folded loops it is f itself. y may be an operand that goes
- * through the same places. */
+/* For each element of the kept loops: y (+)= scale * (the sum, or the maximum, over the folded
+ * loops). Strides of 0 broadcast; without folded loops it is elementwise. y may be the same memory
+ * as an operand with the same strides. */
 struct fold {
     enum fold_of of;
     bool is_max, add;
     float scale, low, high;
     struct fold_loops kept, folded; /* steps of y in `folded` are 0 */
     float *y;
-    const float *a, *b, *c; /* b, c: NULL where the formula has none */
+    const float *a, *b, *c; /* b, c: NULL where the formula has no such input */
 };
 
-/* The loop over an axis of n, inside those that are there: kept, or where y stays, folded. Where
- * one loop goes on as the other began, the two are one. */
+/* Adds a loop over n elements inside the loops so far: to `folded` if the stride of y is 0, else to
+ * `kept`. Merges it with the loop before it where their strides allow. */
 static inline void fold_axis(struct fold *f, int64_t n, int64_t y, int64_t a, int64_t b, int64_t c)
 {
     struct fold_loops *l = y == 0 ? &f->folded : &f->kept;
@@ -416,7 +416,7 @@ static inline void fold_axis(struct fold *f, int64_t n, int64_t y, int64_t a, in
     l->c[k] = c;
 }
 
-/* Places of loops */
+/* Iterations of all loops together */
 static inline int64_t fold_places(const struct fold_loops *loops)
 {
     int64_t places = 1;
@@ -424,7 +424,7 @@ static inline int64_t fold_places(const struct fold_loops *loops)
     return places;
 }
 
-/* Floats from the first place to the last one of a tensor that goes on by `step` */
+/* Floats from the first to the last element of a tensor with these strides */
 static inline int64_t fold_reach(const struct fold_loops *loops, const int64_t *step)
 {
     int64_t reach = 0;
@@ -451,33 +451,33 @@ struct kernels {
     void (*release)(struct device *, void *);
     void (*upload)(struct device *, void *device_memory, const void *host, size_t bytes);
     void (*download)(struct device *, void *host, const void *device_memory,
-                     size_t bytes);      /* synchronizes */
+                     size_t bytes);      /* synchronizes first */
     err (*synchronize)(struct device *); /* returns the first error of the queued work */
 
-    /* What is queued from now on, for the text of a failure: "forward of node", "dense". Both are
-     * the caller's until the next mark; NULL: nothing in particular. NULL where a failure comes
-     * out of the very call that has it, or nobody would be told. */
+    /* Names the work queued from now on, for error messages: "forward of node", "dense". Both
+     * strings must stay valid until the next mark; NULL: no name. The function is NULL on devices
+     * whose calls fail at once or never. */
     void (*mark)(struct device *, const char *what, const char *name);
 
-    /* The kernels: kernels.def has them row by row, with what each computes */
+    /* The kernels; kernels.def says what each computes */
 #define KERNEL(returns, name, ...) returns (*name)(struct device *, __VA_ARGS__);
 #include "kernels/kernels.def"
 
-    /* body(arguments, begin, end) over parts of [0, n) of at least `grain`, in several threads
-     * where the device has them; for host loops whose parts do not touch each other's memory (CPU
-     * devices only: elsewhere one part) */
+    /* Calls body(arguments, begin, end) for parts of [0, n) of at least `grain` elements, in
+     * several threads on CPU devices, in one call on others. For host loops whose parts do not
+     * write each other's memory. */
     void (*spread)(struct device *, int64_t n, int64_t grain, spread_body *, const void *arguments);
 
     void (*close)(struct device *);
 
-    /* Of what is available, what the device's driver and libraries may take while they work and
-     * nobody can say beforehand: bytes */
+    /* Bytes of the available memory that the driver and libraries may still take while they work,
+     * an estimate */
     size_t reserved;
 
     const struct async *async; /* async.h; NULL: everything goes through the one queue */
 };
 
-/* Of one vector; it waits. */
+/* The sum of one vector; synchronizes. */
 static inline double kernels_sum(struct device *d, const float *x, int64_t n)
 {
     const struct summed one = {x, n, SUM_PLAIN};

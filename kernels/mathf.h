@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What stands in front of each function; other compilers than that of C say theirs before. */
+/* Declaration specifiers of each function; other languages than C define it before. */
 #ifndef MATHF
 #define MATHF static inline
 #endif

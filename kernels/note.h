@@ -1,10 +1,11 @@
-/* note.h - what a user is to hear of who does a device's work: which library, or why none. */
+/* note.h - messages for the user about which library a device uses, or why none. */
 #ifndef KERNELS_NOTE_H
 #define KERNELS_NOTE_H
 
 #include "kernels/device.h"
 
-/* Since it was last asked; "": nothing, as of every CPU. It is the device's until the next call. */
+/* The message since the last call; "": none, as always for a CPU. Owned by the device and valid
+ * until the next call. */
 const char *device_note(struct device *);
 
 #endif

@@ -1,4 +1,4 @@
-/* rule.h - how the formula of an optimizer is written: once, for every device.
+/* rule.h - the formula of an optimizer, written once for all devices.
  *
  * The file of an optimizer, in core/train/variables/optimizers/, begins with
  *
@@ -12,11 +12,11 @@
  *
  * The body changes *value and slot[0] .. slot[slots - 1] of one element by its gradient g and the
  * constants *k. RULE_OF_TWO(NAME, slots, slots_1) is a rule of two forms: `form`, 0 or 1, is a
- * constant where a loop is compiled, so what depends on it costs nothing. What the kernels have no
- * use for comes behind, where RULE_ONLY is not defined.
+ * compile-time constant in each loop, so branching on it costs nothing. Code that the kernels do
+ * not need comes last, where RULE_ONLY is not defined.
  *
- * The build makes rules.h, in which kernels and their tests see the rules of all optimizers, and
- * RULES(ROW), which is ROW(NAME) for each.
+ * The build generates rules.h, which includes the rules of all optimizers for kernels and their
+ * tests, and defines RULES(ROW), which expands to ROW(NAME) for each.
  */
 #ifndef KERNELS_RULE_H
 #define KERNELS_RULE_H

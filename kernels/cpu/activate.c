@@ -1,4 +1,4 @@
-/* activate.c - activation functions, alone and with the bias in front of them. */
+/* activate.c - activation functions, alone and with a bias. */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
@@ -20,7 +20,7 @@ ELEMENT void forward_loop(enum activation kind, const struct forward *f, int64_t
     for (int64_t i = begin; i < end; i++) y[i] = element_activate(kind, alpha, x[i]);
 }
 
-/* One loop for each kind, with the kind a constant in it. */
+/* One loop per kind, in which the kind is a constant. */
 static void forward_range(const void *arguments, int64_t begin, int64_t end)
 {
     const struct forward *f = arguments;
@@ -144,7 +144,7 @@ static void backward_range(const void *arguments, int64_t begin, int64_t end)
 void ISA(activate_back)(struct device *d, float *dx, const float *dy, const float *y,
                         const float *x, enum activation kind, float alpha, int64_t n, bool add)
 {
-    const float *readable_y = y ? y : dy; /* linear has no use for y and may come without it */
+    const float *readable_y = y ? y : dy; /* linear does not read y, which may be NULL */
     spread(d, n, ACTIVATE_GRAIN, backward_range,
            &(struct backward){dx, dy, readable_y, x, kind, alpha, add});
 }
@@ -157,7 +157,8 @@ struct bias_rows {
     int64_t columns;
 };
 
-/* Bias and relu in one pass over a row; other functions follow while the row is in the cache. */
+/* Bias and relu in one pass over a row; other functions run afterwards, while the row is in the
+ * cache. */
 static void bias_row(const struct bias_rows *b, float *y)
 {
     const float *bias = b->bias;

@@ -1,10 +1,10 @@
-/* attention.c - softmax(q k') v of each head, in tiles: no matrix of all queries and keys is ever
- * there. Backward takes the shares again from the logarithms of their sums.
+/* attention.c - softmax(q k') v of each head, in tiles: the matrix of all queries and keys never
+ * exists. Backward recomputes the weights from the logarithms of their sums.
  *
- * A tile is the scores of some queries and some keys. Its products are OpenBLAS's, which takes rows
- * of a head as they lie among those of others and, with AVX-512, packs nothing of this size.
- * What a query or a key gets is summed by one thread, in an order that depends on the shapes alone.
- * What is not seen has a share of 0, which multiplies it: it has to be finite.
+ * A tile is the scores of some queries and some keys. OpenBLAS multiplies, as it accepts rows of a
+ * head interleaved with those of others and, with AVX-512, packs nothing of this size. What a query
+ * or a key receives is summed by one thread, in an order that depends on the shapes only. Hidden
+ * keys have weight 0, which is multiplied with their values: these must be finite.
  */
 #include <cblas.h>
 
@@ -40,7 +40,7 @@ static struct attention_head head_of(const struct attention *a, int64_t index)
                                    .deltas = a->deltas ? a->deltas + index * a->queries : NULL};
 }
 
-/* Where the same head lies in a tensor of as many rows */
+/* The same head in another tensor with as many rows */
 static float *of_head(const struct attention_head *h, float *x, int64_t rows)
 {
     return x + h->example * rows * h->row + h->index % h->a.heads * h->a.width;
@@ -51,7 +51,7 @@ static void clear_rows(const struct attention_head *h, float *x, int64_t rows)
     for (int64_t i = 0; i < rows; i++) memset(x + i * h->row, 0, (size_t)h->a.width * sizeof *x);
 }
 
-/* Queries and keys of a tile: the first ones, and how many */
+/* The first query and key of a tile, and their numbers */
 struct tile {
     int64_t query, key;
     int queries, keys;
@@ -62,7 +62,7 @@ static int tile_length(int64_t all, int64_t first)
     return all - first < TILE ? (int)(all - first) : TILE;
 }
 
-/* How many keys a query sees at most: those up to its own place, or all */
+/* How many keys a query may see: those up to its own position, or all */
 static int64_t seen_by(const struct attention_head *h, int64_t query)
 {
     return h->a.is_causal && query + 1 < h->a.keys ? query + 1 : h->a.keys;
@@ -73,7 +73,7 @@ static struct tile tile_at(const struct attention_head *h, int64_t query, int64_
     return (struct tile){query, key, tile_length(h->a.queries, query), tile_length(h->a.keys, key)};
 }
 
-/* Whether any query of it sees any key of it */
+/* Whether any of its queries sees any of its keys */
 static bool is_seen(const struct attention_head *h, const struct tile *t)
 {
     return t->key < seen_by(h, t->query + t->queries - 1);
@@ -106,7 +106,7 @@ static void add_to_keys(const struct attention_head *h, const struct tile *t, fl
                 share, TILE, x + t->query * h->row, row, 1.0f, to + t->key * h->row, row);
 }
 
-/* What a query does not see becomes `instead`. */
+/* Sets the scores of keys that the query does not see to `instead`. */
 static void hide(const struct attention_head *h, const struct tile *t, int64_t query, float *x,
                  float instead)
 {
@@ -118,12 +118,12 @@ static void hide(const struct attention_head *h, const struct tile *t, int64_t q
 
 /* ---- forward ---- */
 
-/* What a query takes in from a tile: the sums so far are of e^(score - top) */
+/* Running sums of a query: of e^(score - top) */
 struct attention_sums {
     float top, sum;
 };
 
-/* Scores become shares; what is taken already shrinks as the top grows. */
+/* Turns scores into weights and adds them; rescales the sums so far if the maximum grows. */
 static void take_row(struct attention_sums *t, float *restrict score, int keys, float *restrict to,
                      int64_t width)
 {
@@ -157,7 +157,7 @@ static void finish_row(const struct attention_head *h, const struct attention_su
         t->sum > 0.0f ? t->top + mathf_log(t->sum) : INFINITY;
 }
 
-/* A tile of queries takes from tile after tile of keys. */
+/* A tile of queries visits all tiles of keys. */
 static void attend(const struct attention_head *h, int64_t first)
 {
     float score[TILE * TILE];
@@ -195,7 +195,7 @@ void ISA(attention)(struct device *d, const struct attention *a)
 
 /* ---- backward ---- */
 
-/* Of a tile: the share of each key, and the gradient of its score */
+/* For a tile: the weight of each key, and the gradient of its score */
 static void find_slopes(const struct attention_head *h, const struct tile *t, float *share,
                         float *slope)
 {
@@ -213,7 +213,7 @@ static void find_slopes(const struct attention_head *h, const struct tile *t, fl
     }
 }
 
-/* dy y of each query, which is what softmax's gradient takes off */
+/* dy . y of each query, which softmax's gradient subtracts */
 static void find_deltas(const struct attention_head *h)
 {
     const float *y = of_head(h, h->a.y, h->a.queries);
@@ -249,7 +249,7 @@ void ISA(attention_back_queries)(struct device *d, const struct attention *a)
     spread(d, a->batch * a->heads, 1, query_heads, a);
 }
 
-/* What the keys and the values of a tile get of all queries */
+/* Gradients of the keys and values of a tile from all queries */
 static void tile_back(const struct attention_head *h, int64_t key)
 {
     const struct attention *a = &h->a;

@@ -1,4 +1,5 @@
-/* augment.c - images drawn anew: elements.h has the formulas, of one channel of an image. */
+/* augment.c - random augmentation of images: elements.h has the formulas for one channel of an
+ * image. */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 

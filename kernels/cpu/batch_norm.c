@@ -1,21 +1,20 @@
-/* batch_norm.c - each channel of a batch by itself: one pass over memory for its mean and variance,
- * one for the sums of its gradients, one for what they make of it.
+/* batch_norm.c - batch normalization per channel: one pass over memory for mean and variance, one
+ * for the sums of gradients, one for the result.
  *
- * Rows are cut into parts, whose sums are added in their order, and a part into tiles that a cache
- * holds, of which a register of channels is gone through at a time. All of that depends on the
- * shape alone. Squares are taken of how far x is from the mean of its tile, and moved from there to
- * the first row of all in double: a mean far from zero, or a first row far from the others, costs
- * nothing.
+ * Rows are cut into parts, whose sums are added in order, and a part into cache-sized tiles,
+ * processed one register of channels at a time. All of that depends on the shape only. Squares are
+ * taken of the distance from the mean of the tile, and shifted to the first row in double: a mean
+ * far from zero, or a first row far from the others, costs no precision.
  */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
-/* Floats of a tile, and rows that are added in float before that goes to the double sums */
+/* Floats of a tile, and rows that are summed in float before adding to the double sums */
 enum { TILE = 4096, TOGETHER = 8 };
 
 struct norm_walk {
     struct batch_norm v;
-    int64_t width;     /* of a part's sums: those of whole registers */
+    int64_t width;     /* of a part's sums, rounded up to whole registers */
     int64_t part_rows; /* of each but the last */
     int64_t parts, tile_rows;
 };
@@ -31,7 +30,7 @@ static struct norm_walk walk_of(const struct batch_norm *v)
     return w;
 }
 
-/* Two sums per channel of the part's own */
+/* The two sums per channel of a part */
 static double *sums_of(const struct norm_walk *w, int64_t part)
 {
     return w->v.partial + part * 2 * w->width;
@@ -52,7 +51,7 @@ ELEMENT void each_tile(const struct norm_walk *w, int64_t begin, int64_t end, ti
     }
 }
 
-/* Two rows: the sums of all parts, instead of those of the first one */
+/* Replaces the two rows of sums of the first part by those of all parts */
 static void add_parts(const struct norm_walk *w)
 {
     double *to = w->v.partial;
@@ -60,7 +59,7 @@ static void add_parts(const struct norm_walk *w)
         for (int64_t i = 0; i < 2 * w->width; i++) to[i] += sums_of(w, part)[i];
 }
 
-/* The first columns of a register, of a row that has no more */
+/* Loads the first columns of a register at the end of a row */
 ELEMENT lanes columns_load(const float *x, int count)
 {
     if (count == LANES) return lanes_load(x);
@@ -78,7 +77,7 @@ ELEMENT void columns_add(double *sums, lanes some)
 
 /* ---- mean and variance ---- */
 
-/* How far from the first row of all, of numbers that are near to each other */
+/* Sums of the distance from the first row, and of its square, for numbers near to each other */
 ELEMENT void moments_columns(const float *x, int64_t stride, int64_t rows, int count,
                              const float *first, double *sum, double *square)
 {

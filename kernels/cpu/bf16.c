@@ -5,7 +5,7 @@
 
 #include "kernels/cpu/onednn.h"
 
-/* Shapes that are kept; a model has a few dozen. With more, the oldest are made anew. */
+/* Cached shapes; a model has a few dozen. With more, the oldest are replaced. */
 enum { PRODUCTS_MAX = 128, ARGUMENTS = 4 };
 
 enum { A, B, C, SCRATCH };
@@ -23,7 +23,7 @@ struct grown_memory {
 
 struct bf16 {
     struct bf16_product products[PRODUCTS_MAX];
-    int count, next; /* next: to be made anew where all are taken */
+    int count, next; /* next: to be replaced when all are used */
     struct grown_memory memory[ARGUMENTS];
 };
 
@@ -49,7 +49,7 @@ void bf16_close(struct bf16 *b)
     free(b);
 }
 
-/* What was there is not kept. */
+/* Does not keep the content. */
 static bool grow(struct grown_memory *g, size_t bytes)
 {
     if (bytes <= g->bytes) return true;
@@ -83,7 +83,7 @@ static err describe(const struct bf16_shape *s, struct layouts *ret)
     return onednn_layout_open(&ret->of[C], 2, c, dnnl_f32, dnnl_ab);
 }
 
-/* Scratch memory comes from us. */
+/* We provide the scratch memory. */
 static err attributes_of(const struct bf16_shape *s, dnnl_primitive_attr_t *ret)
 {
     dnnl_post_ops_t after = NULL;
@@ -153,7 +153,7 @@ static bool is_same(const struct bf16_shape *a, const struct bf16_shape *b)
            a->add == b->add;
 }
 
-/* NULL: it could not be made, which is noted. */
+/* NULL: it could not be created; the failure is noted. */
 static struct bf16_product *product_of(struct device *d, const struct bf16_shape *s)
 {
     struct cpu_state *state = d->state;
@@ -177,7 +177,7 @@ void bf16_multiply(struct device *d, const struct bf16_shape *s, float *c)
                                              DNNL_ARG_SCRATCHPAD};
     struct cpu_state *state = d->state;
     struct bf16 *b = state->bf16;
-    library_threads(d); /* the code that is generated depends on it */
+    library_threads(d); /* the generated code depends on it */
     const struct bf16_product *p = product_of(d, s);
     if (!p) return;
     void *const at[ARGUMENTS] = {b->memory[A].at, b->memory[B].at, c, b->memory[SCRATCH].at};

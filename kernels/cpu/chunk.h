@@ -1,8 +1,8 @@
-/* chunk.h - sixteen neighbours of a row at a time, whatever its length.
+/* chunk.h - processes a row in chunks of sixteen elements, whatever its length.
  *
- * Rows are often ten wide, so the last chunk is the common case: it is filled up with a value that
- * changes nothing and then treated as a whole one, in a loop of constant length. Lanes are combined
- * in a fixed order.
+ * Rows are often ten wide, so the last, partial chunk is the common case: it is padded with a
+ * neutral value and then processed like a whole one, in a loop of constant length. Lanes are
+ * combined in a fixed order.
  */
 #ifndef KERNELS_CPU_CHUNK_H
 #define KERNELS_CPU_CHUNK_H
@@ -16,7 +16,7 @@ ELEMENT int chunk_count(int64_t left)
     return left < CHUNK ? (int)left : CHUNK;
 }
 
-/* The conditional copies become masked loads and stores where the processor has them. */
+/* The conditional copies compile to masked loads and stores where the processor has them. */
 ELEMENT void chunk_load(float *restrict chunk, const float *restrict x, int count, float filling)
 {
     if (count == CHUNK)
@@ -52,7 +52,7 @@ ELEMENT double chunk_sum(const double *chunk)
     return (b[0] + b[2]) + (b[1] + b[3]);
 }
 
-/* The largest of a row; NaN does not count. */
+/* The maximum of a row; ignores NaN. */
 ELEMENT float row_max(const float *x, int64_t columns)
 {
     float top[CHUNK], chunk[CHUNK];
@@ -64,7 +64,7 @@ ELEMENT float row_max(const float *x, int64_t columns)
     return chunk_max(top);
 }
 
-/* y = e^(x - top), and the sum of that; y may be x, or NULL for the sum alone */
+/* y = e^(x - top); returns its sum. y may be x, or NULL for the sum only */
 ELEMENT float row_exp(float *y, const float *x, float top, int64_t columns)
 {
     double sum[CHUNK] = {0};

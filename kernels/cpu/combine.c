@@ -1,5 +1,5 @@
-/* combine.c - rows of a table by ids, and their gradients. An example is whole on one thread, and
- * so is a row's gradient: every sum is taken in the order of the batch. */
+/* combine.c - combines rows of a table by ids, and their gradients. One thread computes an example,
+ * or a row's gradient, so that every sum is in the order of the batch. */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
@@ -38,7 +38,7 @@ void ISA(rows_combine)(struct device *d, const struct combine *c, float *y, cons
     spread(d, c->batch, grain, combine_examples, &(struct combine_task){*c, table, y, add});
 }
 
-/* All ids are looked at for the rows from begin to end. */
+/* Looks through all ids for rows begin to end - 1. */
 static void combine_rows_back(const void *arguments, int64_t begin, int64_t end)
 {
     const struct combine_task *t = arguments;

@@ -1,10 +1,10 @@
 /* conv.c - convolution by oneDNN.
  *
- * Activations keep our layout [batch, y, x, channel] at oneDNN's borders; kernels are reordered in
- * each call from [ky, kx, in, out] to what the generated code wants, since the weights change with
- * every step. A plan holds one stage for each direction: a few primitives (reorder, convolution,
- * reorder back) with their arguments. The caller's memory is set into the arguments at each call.
- * Where a convolution is in bf16 the reorders round what it multiplies; its results are float32.
+ * Activations have our layout [batch, y, x, channel] at oneDNN's borders; kernels are reordered in
+ * each call from [ky, kx, in, out] to what the generated code wants, because the weights change
+ * with every step. A plan holds one stage for each direction: a few primitives (reorder,
+ * convolution, reorder back) with their arguments. Each call sets the caller's memory in the
+ * arguments. For a convolution in bf16 the reorders round its operands; its results are float32.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 enum { STEPS_MAX = 5, ARGUMENTS_MAX = 5, MEMORIES_MAX = 64, FEW_CHANNELS = 32 };
 
-/* What comes from the caller or goes to it */
+/* The tensors that the caller passes in */
 enum border { SOURCE, WEIGHTS, BIAS, DESTINATION, BORDERS };
 
 /* A primitive and its arguments, as dnnl_primitive_execute takes them */
@@ -40,14 +40,14 @@ enum direction { FORWARD, FORWARD_RELU, BACK_DATA, BACK_KERNEL, DIRECTIONS };
 
 struct conv2d_plan {
     struct conv2d shape;
-    bool is_rounded;      /* what it multiplies, to bf16 */
+    bool is_rounded;      /* operands are rounded to bf16 */
     dnnl_engine_t engine; /* the device's */
     struct stage stages[DIRECTIONS];
     dnnl_memory_t memories[MEMORIES_MAX]; /* all of the stages, to free */
-    void *buffers[MEMORIES_MAX];          /* behind those that are not the caller's */
+    void *buffers[MEMORIES_MAX];          /* memory of those that are not the caller's */
     int memory_count, buffer_count;
     float *no_bias; /* [out_channels] of zeros */
-    float *result;  /* a gradient before it is added to another */
+    float *result;  /* a gradient, before it is added */
 };
 
 /* Our layouts; what the convolution reads and what it writes, the kernel with its layout left to
@@ -59,7 +59,7 @@ struct conv_description {
 
 /* --- what is wanted --- */
 
-/* A border in our layout, and as the convolution has it */
+/* A tensor in our layout, and in the convolution's */
 static err describe_border(struct conv_description *s, enum border border, const dnnl_dims_t dims,
                            dnnl_data_type_t read)
 {
@@ -105,8 +105,8 @@ static void description_close(struct conv_description *s)
     }
 }
 
-/* Scratch memory comes from us, and relu may follow the convolution. (oneDNN's relu makes 0 of NaN;
- * the gradient of the kernel, 0 times NaN, still shows it.) */
+/* We provide the scratch memory, and relu may follow the convolution. (oneDNN's relu turns NaN into
+ * 0; the gradient of the kernel, 0 times NaN, still shows it.) */
 static err scratchpad_attributes(bool relu, dnnl_primitive_attr_t *ret)
 {
     dnnl_post_ops_t after = NULL;
@@ -129,10 +129,10 @@ static bool is_named(const_dnnl_primitive_desc_t pd, const char *prefix)
            strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* oneDNN's first implementation is the best in its judgement. With few input channels the second,
- * code generated for the shape, beats the first, made of small products, by a fifth: batch 32, 3x3,
- * 16 to 16 channels at 32x32: 1.15 and 1.35 ms; 16 to 32 by steps of 2: 0.43 and 0.58 ms. From 32
- * on they are equal. */
+/* oneDNN prefers its first implementation. With few input channels the second one, code generated
+ * for the shape, is a fifth faster than the first, which uses small products: batch 32, 3x3, 16 to
+ * 16 channels at 32x32: 1.15 and 1.35 ms; 16 to 32 with stride 2: 0.43 and 0.58 ms. From 32 on they
+ * are equal. */
 static dnnl_primitive_desc_t choose(const struct onednn_convolution *wanted, int64_t in_channels,
                                     dnnl_primitive_desc_t first)
 {
@@ -144,7 +144,7 @@ static dnnl_primitive_desc_t choose(const struct onednn_convolution *wanted, int
     return is_better ? second : first;
 }
 
-/* How the convolution of a direction has a border */
+/* The convolution's layout of a tensor */
 static onednn_layout theirs_of(const struct conv_description *s, enum border border,
                                enum border result)
 {
@@ -209,7 +209,7 @@ static void add_argument(struct primitive_step *step, int id, dnnl_memory_t memo
     step->arguments[step->count++] = (dnnl_exec_arg_t){id, memory};
 }
 
-/* Every primitive gets the scratch memory that it asks for here, and allocates none later. */
+/* Gives every primitive its scratch memory here, so that none is allocated later. */
 static err add_primitive(struct conv2d_plan *p, struct primitive_step *step,
                          const_dnnl_primitive_desc_t pd)
 {
@@ -286,7 +286,7 @@ static err fill_stage(struct conv2d_plan *p, enum direction direction,
     struct primitive_step convolution = {0};
     for (const struct conv_argument *a = arguments_of[direction]; a->id; a++) {
         struct primitive_step *place = &stage->steps[stage->count];
-        if (a->is_result) stage->count++; /* the convolution itself goes before this reorder */
+        if (a->is_result) stage->count++; /* the convolution comes before this reorder */
         struct layout_move layouts = {
             .from_desc = onednn_layout_of(&s->border[a->border]),
             .to_desc = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, a->id)};
@@ -295,13 +295,13 @@ static err fill_stage(struct conv2d_plan *p, enum direction direction,
         add_argument(&convolution, a->id, inner);
         if (!a->is_result) continue;
         err e = add_primitive(p, &convolution, pd);
-        *place = convolution; /* even if it failed: close frees what is there */
+        *place = convolution; /* even if it failed: close frees it */
         if (e) return e;
     }
     return OK;
 }
 
-/* hint: of the forward direction; NULL for that itself, which then returns its own */
+/* hint: the forward direction's; NULL for the forward direction, which returns its own */
 static err add_stage(struct conv2d_plan *p, enum direction direction,
                      const struct conv_description *s, dnnl_primitive_desc_t hint,
                      dnnl_primitive_desc_t *ret)
@@ -351,7 +351,7 @@ static int64_t weights_count(const struct conv2d *c)
     return c->window.kernel_y * c->window.kernel_x * c->in_channels * c->out_channels;
 }
 
-/* The result is touched by `add` only; until then it is address space, not memory. */
+/* The result is used by `add` only; until then it is address space, not memory. */
 static err add_buffers(struct conv2d_plan *p)
 {
     int64_t source = source_count(&p->shape), weights = weights_count(&p->shape);
@@ -377,9 +377,9 @@ void ISA(conv2d_close)(struct device *d, struct conv2d_plan *p)
     free(p);
 }
 
-/* Each number of an image is used by all kernels, one of a gradient by all their weights: with few
- * of these there is more to round than to gain, as in the first layer of a network on grey images.
- */
+/* Each number of an image is multiplied with all kernels, one of a gradient with all their weights:
+ * with few of these, rounding costs more than it saves, as in the first layer of a network for grey
+ * images. */
 static bool rounds(const struct cpu_state *state, const struct conv2d *c)
 {
     const int64_t places = c->window.kernel_y * c->window.kernel_x;
@@ -387,7 +387,7 @@ static bool rounds(const struct cpu_state *state, const struct conv2d *c)
            places * c->out_channels >= BF16_USES_MIN;
 }
 
-/* What is free is not known either. */
+/* Not known, and neither is the free memory. */
 size_t ISA(conv2d_bytes)(struct device *d, const struct conv2d *shape)
 {
     return 0;
@@ -415,7 +415,7 @@ err ISA(conv2d_open)(struct device *d, const struct conv2d *shape, struct conv2d
 
 /* --- running it --- */
 
-/* What the caller gives for the borders that the direction has */
+/* The caller's memory for the tensors of a direction */
 struct given_borders {
     const void *at[BORDERS];
 };
@@ -437,7 +437,8 @@ static void run(struct device *d, struct conv2d_plan *p, enum direction directio
     cpu_note(d, status, "dnnl_primitive_execute");
 }
 
-/* Relu is part of the convolution unless its input is wanted too; other functions follow it. */
+/* Relu is part of the convolution unless the caller wants its input, too; other functions run
+ * afterwards. */
 void ISA(conv2d_forward)(struct device *d, struct conv2d_plan *p, float *y, const float *x,
                          const float *kernel, const float *bias, float *pre, enum activation kind,
                          float alpha)

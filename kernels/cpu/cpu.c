@@ -1,4 +1,4 @@
-/* cpu.c - opens the CPU device and says what it runs on. */
+/* cpu.c - opens the CPU device and describes it. */
 #include <cblas.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static err find_set(const char *isa, const struct instruction_set **ret)
     return fail(ERR_INPUT, "unknown instruction set \"%s\"", isa);
 }
 
-/* What the environment asks for, else the best; ret is the best where that is unknown. */
+/* The set that the environment names, else the best one; if unknown, ret is the best one. */
 static err usual_set(const struct instruction_set **ret)
 {
     const char *wanted = getenv(CPU_KERNELS_VARIABLE);
@@ -44,10 +44,10 @@ static err usual_set(const struct instruction_set **ret)
     return e ? fail_prefix(e, CPU_KERNELS_VARIABLE) : OK;
 }
 
-/* Numbers below 1.2e-38, which moments of Adam and softmax's smallest shares become, cost a hundred
- * cycles each on Intel's processors: they are taken for and become zero, as in TensorFlow's
- * threads. Of this thread and of all that it starts from now on (OpenMP's, which oneDNN's run on,
- * and towers'): a thread begins with what its creator has. OpenBLAS has no threads here. */
+/* Denormal numbers, below 1.2e-38, which Adam's moments and softmax's smallest outputs become, cost
+ * a hundred cycles each on Intel's processors: they are treated as zero, as in TensorFlow's
+ * threads. Applies to this thread and all that it starts from now on (OpenMP's, which oneDNN uses,
+ * and towers'): a thread inherits the setting of its creator. OpenBLAS has no threads here. */
 uint64_t cpu_enter(void)
 {
     uint64_t before = 0;
@@ -135,7 +135,7 @@ err cpu_open_engine(struct cpu_state *state)
         "dnnl_stream_create");
 }
 
-/* On other processors than x86 the bits that oneDNN tells have other meanings. */
+/* On processors other than x86 the bits that oneDNN returns have other meanings. */
 static bool onednn_has(dnnl_cpu_isa_t isa)
 {
 #if defined __x86_64__
@@ -145,8 +145,8 @@ static bool onednn_has(dnnl_cpu_isa_t isa)
 #endif
 }
 
-/* AVX512_BF16 alone is half as fast as float32 on Intel's processors that have it: 87 and 163
- * GFLOP/s on one core of a fourth Xeon, and what only has AVX-512 has no instructions for it. */
+/* AVX512_BF16 without AMX is half as fast as float32 on Intel's processors: 87 and 163 GFLOP/s on
+ * one core of a fourth-generation Xeon; plain AVX-512 has no bf16 instructions. */
 err device_cpu_bf16(struct device *d)
 {
     struct cpu_state *state = d->state;
@@ -161,7 +161,7 @@ err device_cpu_bf16(struct device *d)
     return state->bf16 ? OK : bf16_open(&state->bf16);
 }
 
-/* oneDNN's name of the instructions that it generates code for */
+/* oneDNN's name for the instruction set of its generated code */
 static const char *onednn_isa(void)
 {
     if (onednn_has(dnnl_cpu_isa_avx512_core_amx)) return "amx";

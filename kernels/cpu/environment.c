@@ -1,15 +1,16 @@
-/* environment.c - what the arithmetic libraries read from the environment when they are loaded.
+/* environment.c - the environment variables that the arithmetic libraries read when they are
+ * loaded.
  *
- * OpenBLAS chooses its kernels and starts its threads before main() runs, so changing its mind
- * means starting anew: 4 ms, once. A task that was started by another of ours inherits the
- * environment and does not do it again.
+ * OpenBLAS chooses its kernels and starts its threads before main() runs, so changing that means
+ * executing the program again: 4 ms, once. A task that another of our programs starts inherits the
+ * environment and does not repeat it.
  */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "kernels/cpu/cpu.h"
 
-/* Set by us before starting anew; keeps that from happening twice. */
+/* Set before executing the program again; prevents a second time. */
 #define PREPARED "DTRAIN_ENVIRONMENT_PREPARED"
 
 char *openblas_get_corename(void);
@@ -21,15 +22,15 @@ static bool is_set(const char *name)
     return value && *value;
 }
 
-/* Sets what is missing; whether anything was. */
+/* Sets the variable if it is not set; returns whether it did. */
 static bool set_missing(const char *name, const char *value)
 {
     return value && !is_set(name) && setenv(name, value, 1) == 0;
 }
 
-/* How long OpenMP's threads look for work before they sleep: 1000 looks are 30 to 50 us. Measured
- * on a 784-512-512-10 network, 2 threads on 2 cores, us a step: sleeping at once 1370, this 840,
- * 10000 looks 840; with two other processes on these cores 1750, 2300, 7700. One thread: 1430. */
+/* How often OpenMP's threads check for work before they sleep: 1000 times are 30 to 50 us. Measured
+ * on a 784-512-512-10 network, 2 threads on 2 cores, us per step: sleeping at once 1370, this 840,
+ * 10000 times 840; with two other processes on these cores 1750, 2300, 7700. One thread: 1430. */
 #define LOOKS_BEFORE_SLEEP "1000"
 
 static bool set_waiting(void)
@@ -45,5 +46,5 @@ void cpu_environment_prepare(char **argv)
     bool changed = set_missing("OPENBLAS_CORETYPE", openblas_core_wanted(openblas_get_corename()));
     if (openblas_get_num_threads() > 1) changed |= set_missing("OPENBLAS_NUM_THREADS", "1");
     changed |= set_waiting();
-    if (changed) (void)execv("/proc/self/exe", argv); /* where that fails, slower kernels do */
+    if (changed) (void)execv("/proc/self/exe", argv); /* if that fails, slower kernels will do */
 }

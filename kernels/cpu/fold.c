@@ -1,38 +1,39 @@
-/* fold.c - broadcasting, reductions over axes, moves: a formula in the places of loops, summed over
- * some of them.
+/* fold.c - broadcasting, reductions over axes, transposes: evaluates a formula for all iterations
+ * of loops, and sums over some of the loops.
  *
- * A block of neighbours at a time goes through the formula: neighbours of the result, or where
- * only what is folded lies side by side, of that. Where the last loop is short, as channels are,
- * several rows of it make a block. Which of these, and the order of each sum, depend on the loops
- * alone, whatever the batch and the threads are.
+ * Processes a block of neighbouring elements at a time: neighbours in the result, or if only folded
+ * elements are contiguous, in those. If the last loop is short, as over channels, a block has
+ * several rows of it. The choice, and the order of each sum, depend only on the loops, not on batch
+ * or threads.
  */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
 enum { FOLD_BLOCK = 256, FOLD_LANES = 16, STRAIGHT_BLOCK = 4096, OPERANDS = 3 };
 
-/* Neighbours in rows, `row` floats from each to the next; at: NULL, or where they begin */
+/* Neighbours in rows, `row` floats apart; at: the first, or NULL */
 struct fold_rows {
     const float *at;
     int64_t row;
 };
 
-/* The last loop goes in blocks, all others place by place. */
+/* The last loop runs in blocks, all others element by element. */
 struct walk {
     struct fold f;
-    struct fold_loops outer; /* kept ones that are no block */
-    int64_t n, block;        /* of the block's loop, which is kept; the most of a block */
-    int64_t blocks;          /* how many it makes */
-    int64_t y, a, b, c;      /* its steps */
-    bool is_along;           /* blocks are of the last folded loop; n is 1 */
-    bool is_straight;        /* the formula in neighbours of all sides is the result */
-    struct fold_loops inner; /* folded ones that are no block */
+    struct fold_loops outer; /* the other kept loops */
+    int64_t n, block;        /* iterations of the blocked loop, which is kept; at most this many per
+                                block */
+    int64_t blocks;          /* number of blocks */
+    int64_t y, a, b, c;      /* its strides */
+    bool is_along;           /* blocks are along the last folded loop; n is 1 */
+    bool is_straight;        /* all operands are contiguous and the formula's value is the result */
+    struct fold_loops inner; /* the other folded loops */
     int64_t folded_places;   /* of `inner` */
-    int width;               /* of rows, which go in blocks instead of neighbours; 0: none */
-    int64_t row[OPERANDS];   /* from one to the next; they are folded, or the block's loop */
+    int width;               /* of rows, of which blocks consist then; 0: no rows */
+    int64_t row[OPERANDS];   /* stride from row to row; rows are folded, or the blocked loop */
 };
 
-/* Neighbours that lie side by side are used where they are. */
+/* Contiguous neighbours are used in place, others copied to room. */
 ELEMENT const float *gather(float *room, const float *x, int64_t step, int count)
 {
     if (!x || step == 1) return x;
@@ -40,7 +41,8 @@ ELEMENT const float *gather(float *room, const float *x, int64_t step, int count
     return room;
 }
 
-/* The formula in rows of n places, into v; what it does not read may be NULL */
+/* Evaluates the formula in rows of n elements, into v; operands that it does not read may be NULL
+ */
 ELEMENT void formula(enum fold_of of, const struct fold *f, float *v, int64_t v_row,
                      const struct fold_rows x[OPERANDS], int n, int rows)
 {
@@ -100,7 +102,7 @@ static void formula_of(const struct fold *f, float *v, int64_t v_row,
     }
 }
 
-/* From place `at` of all three on, `count` neighbours by their steps */
+/* Evaluates `count` neighbours from index `at` of all three operands on */
 static void take_block(const struct fold *f, float *v, const int64_t at[3], const int64_t step[3],
                        int count)
 {
@@ -118,7 +120,7 @@ static void give(const struct fold *f, float *y, float value)
     *y = f->add ? *y + f->scale * value : f->scale * value;
 }
 
-/* A block of results, each over all folded places */
+/* A block of results, each over all folded elements */
 static void kept_block(const struct walk *w, const int64_t first[3], float *y, int count)
 {
     const struct fold *f = &w->f;
@@ -140,7 +142,7 @@ static void kept_block(const struct walk *w, const int64_t first[3], float *y, i
     for (int k = 0; k < count; k++) give(f, y + k * w->y, v[k]);
 }
 
-/* One result, whose folded places lie side by side */
+/* One result, whose folded elements are contiguous */
 static float along(const struct walk *w, const int64_t first[3])
 {
     const struct fold *f = &w->f;
@@ -177,7 +179,7 @@ static void straight_block(const struct walk *w, const int64_t first[3], float *
 
 /* ---- short rows ---- */
 
-/* The formula in `rows` rows, whose first begins `skipped` behind */
+/* Evaluates the formula in `rows` rows, the first of which begins `skipped` rows later */
 static void take_rows(const struct walk *w, float *v, int64_t v_row, const int64_t first[OPERANDS],
                       int64_t skipped, int rows)
 {
@@ -188,7 +190,7 @@ static void take_rows(const struct walk *w, float *v, int64_t v_row, const int64
     formula_of(&w->f, v, v_row, x, w->width, rows);
 }
 
-/* sum [n] += each of the rows of v, in their order; what goes side by side stays in registers. */
+/* sum [n] += each row of v, in order; neighbouring sums stay in registers. */
 static void sum_rows(double *sum, const float *v, int n, int rows)
 {
     int k = 0;
@@ -203,7 +205,7 @@ static void sum_rows(double *sum, const float *v, int n, int rows)
         for (int j = k; j < n; j++) sum[j] += v[r * n + j];
 }
 
-/* A row of results, each over all folded rows. Sums begin with what leaves -0 as it is. */
+/* A row of results, each over all folded rows. Sums start with a value that preserves -0. */
 static void folded_rows(const struct walk *w, const int64_t first[OPERANDS], float *y)
 {
     const int n = w->width, most = FOLD_BLOCK / n;
@@ -254,14 +256,14 @@ static void walk_range(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-/* Along the folded places, where they are the neighbours in memory and the kept ones are not */
+/* Blocks along the folded elements if those are contiguous and the kept ones are not */
 static bool goes_along(const struct fold *f)
 {
     const int kept = f->kept.count - 1, folded = f->folded.count - 1;
     return folded >= 0 && f->folded.a[folded] == 1 && (kept < 0 || f->kept.a[kept] != 1);
 }
 
-/* Nothing is gathered, summed or scaled. */
+/* Needs no gathering, summing or scaling. */
 static bool is_straight(const struct walk *w)
 {
     const struct fold *f = &w->f;
@@ -269,8 +271,8 @@ static bool is_straight(const struct walk *w)
     return has_steps && !f->folded.count && !f->add && f->scale == 1;
 }
 
-/* The last loop, where it is short and of neighbours in all operands, as a row; and the one over
- * it, if it is kept as this is, instead of it. */
+/* Makes the last loop a row if it is short and contiguous in all operands; then the loop around it
+ * is blocked instead, if both are kept. */
 static void make_rows(struct walk *w)
 {
     const struct fold_loops *over = w->inner.count ? &w->inner : &w->outer;

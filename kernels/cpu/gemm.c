@@ -1,9 +1,9 @@
-/* gemm.c - matrix products: our own kernel, OpenBLAS or oneDNN, by shape.
+/* gemm.c - matrix products: our own kernel, OpenBLAS or oneDNN, depending on the shape.
  *
- * Measured on one AVX-512 core: oneDNN is 2 to 50 % faster on the large shapes of a step, and its
- * threads are those of its convolutions; OpenBLAS is up to four times faster on small ones, where
- * oneDNN's fixed cost shows, and on a [m, k] b [n, k] products of few rows. OpenBLAS is kept to one
- * thread, so that there is one pool of threads in the process.
+ * Measured on one AVX-512 core: oneDNN is 2 to 50 % faster for the large shapes of a step, and
+ * shares its threads with its convolutions; OpenBLAS is up to four times faster for small ones,
+ * where oneDNN's fixed cost shows, and for a [m, k] b [n, k] products of few rows. OpenBLAS is
+ * limited to one thread, so that the process has one pool of threads.
  */
 #include <cblas.h>
 
@@ -17,12 +17,12 @@ static bool is_small(const struct gemm *g)
     if (g->n == 1) return false; /* oneDNN turns this into a product of matrix and vector */
     /* b transposed and k short: one of oneDNN's best cases */
     if (g->transpose_b && g->k < 32 && g->n >= 64 && g->m >= 16) return false;
-    /* through doubles, since the product of three large numbers may not fit */
+    /* in double, because the product of three large numbers may overflow */
     double work = (double)g->m * (double)g->n * (double)g->k;
     return work < (g->transpose_b ? SMALL_TRANSPOSED_B_MAX : SMALL_MAX);
 }
 
-/* Sizes fit an int: the product of the three is small. */
+/* Sizes fit an int, because their product is small. */
 static void openblas(const struct gemm *g)
 {
     int m = (int)g->m, n = (int)g->n, k = (int)g->k;
@@ -35,7 +35,7 @@ static void openblas(const struct gemm *g)
 /* a_stride: floats from row to row of a */
 static void onednn(struct device *d, const struct gemm *g, int64_t a_stride)
 {
-    const struct device alone = {.threads = 1}; /* of little work */
+    const struct device alone = {.threads = 1}; /* for little work */
     library_threads(g->m * g->n <= SPREAD_GRAIN / g->k ? &alone : d);
     const dnnl_status_t status = dnnl_sgemm(
         g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1.0f, g->a,
@@ -43,7 +43,7 @@ static void onednn(struct device *d, const struct gemm *g, int64_t a_stride)
     cpu_note(d, status, "dnnl_sgemm");
 }
 
-/* The first rows of c; the others are left for the next band. */
+/* Splits off the first rows of c; `left` keeps the others for the next band. */
 static struct gemm take_band(struct gemm *left, int64_t rows)
 {
     struct gemm band = *left;
@@ -54,9 +54,9 @@ static struct gemm take_band(struct gemm *left, int64_t rows)
     return band;
 }
 
-/* Bands as fast as the whole: oneDNN makes few rows by other code, which without AVX-512 takes
- * twice as long from 1 / rows + 1 / columns of about 1 / 263 on, and shares them worse among
- * threads. */
+/* Rows of bands that are as fast as the whole: oneDNN uses other code for few rows, which without
+ * AVX-512 takes twice as long from 1 / rows + 1 / columns of about 1 / 263 on, and balances threads
+ * worse. */
 static int64_t band_rows(const struct device *d, const struct gemm *g)
 {
     enum { ROWS_MIN = LANES == 16 ? 256 : 512, FLOATS_MIN = 2 * ROWS_MIN * ROWS_MIN, STEP = 16 };
@@ -95,7 +95,7 @@ void ISA(gemm)(struct device *d, const struct gemm *g)
     if (g->made) g->made(g->context, g->m);
 }
 
-/* The i-th of products that lie one behind the other */
+/* Product i of several contiguous ones */
 static struct gemm product_at(const struct gemm *g, int64_t i)
 {
     struct gemm one = *g;
@@ -114,7 +114,7 @@ static void small_products(const void *arguments, int64_t begin, int64_t end)
     }
 }
 
-/* Small products are shared out among the threads as they are, each of them whole. */
+/* Small products are distributed over the threads, each one computed by a single thread. */
 void ISA(gemm_each)(struct device *d, const struct gemm *g, int64_t count)
 {
     if (is_small(g) && g->m > 0 && g->k > 0) {

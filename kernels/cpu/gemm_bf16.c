@@ -1,5 +1,5 @@
-/* gemm_bf16.c - products of floats that are rounded to bfloat16 on the way: to the nearest, of two
- * the even one. a comes to the library as it is best read, [m, k], whatever it was. */
+/* gemm_bf16.c - products of floats that are first rounded to bfloat16, to nearest even. Copies a to
+ * [m, k], the layout that the library reads best. */
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/chunk.h"
 #include "kernels/cpu/isa.h"
@@ -8,20 +8,20 @@ bool ISA(bf16_can)(const struct device *d, const struct gemm *g)
 {
     const struct cpu_state *state = d->state;
     if (!state->bf16) return false;
-    /* in doubles, as the products may not fit; of a number of a, n uses, of one of b, m */
+    /* in double, because products may overflow; a number of a is used n times, one of b m times */
     const double m = (double)g->m, n = (double)g->n, work = m * n * (double)g->k;
     return g->k >= BF16_TERMS && work >= BF16_WORK_MIN && m * n >= BF16_USES_MIN * (m + n);
 }
 
-/* to [rows, to_step] = from [rows, columns]; what is left of a row is 0 */
+/* to [rows, to_step] = from [rows, columns]; the rest of a row is 0 */
 struct bf16_rounding {
     const float *from;
     uint16_t *to;
     int64_t rows, columns, to_step;
 };
 
-/* The bits of x in the upper half, as the processor's own instruction rounds; the lower half is of
- * no use. What is not a number stays none. */
+/* The rounded x in the upper 16 bits, as the processor's instruction rounds; the lower half is
+ * undefined. NaN stays NaN. */
 ELEMENT uint32_t rounded_bits(float x)
 {
     const uint32_t bits = mathf_bits(x), nearest = bits + 0x7fff + ((bits >> 16) & 1);
@@ -52,8 +52,8 @@ static void round_all(struct device *d, const struct bf16_rounding *r)
 enum { BLOCK = CHUNK }; /* columns of `from`, and pairs of its rows */
 typedef uint32_t words __attribute__((vector_size(4 * BLOCK)));
 
-/* Of two rows the words that stay in the first, and those that stay in the second, where blocks of
- * this many change places across the diagonal */
+/* Shuffles of two rows that exchange blocks of this many words across the diagonal: the new first
+ * row, and the new second one */
 #define EIGHTS 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
 #define OTHER_EIGHTS 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
 #define FOURS 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27
@@ -63,7 +63,7 @@ typedef uint32_t words __attribute__((vector_size(4 * BLOCK)));
 #define ONES 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30
 #define OTHER_ONES 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31
 
-/* In every two rows that are as far apart as their blocks are wide */
+/* Does so for every two rows whose distance is the width of their blocks */
 #define EXCHANGE(rows, distance, first, second)                                                    \
     do {                                                                                           \
         for (int i = 0; i < BLOCK; i++) {                                                          \
@@ -74,7 +74,7 @@ typedef uint32_t words __attribute__((vector_size(4 * BLOCK)));
         }                                                                                          \
     } while (0)
 
-/* Rows become columns. */
+/* Transposes. */
 ELEMENT void turn_words(words rows[BLOCK])
 {
     EXCHANGE(rows, 8, EIGHTS, OTHER_EIGHTS);
@@ -83,7 +83,7 @@ ELEMENT void turn_words(words rows[BLOCK])
     EXCHANGE(rows, 1, ONES, OTHER_ONES);
 }
 
-/* Two rows, each NULL where there is none, become one of words: the first is the lower half. */
+/* Two rows (NULL: zeros) become one of words: the first row is the lower half. */
 ELEMENT words round_pair(const float *first, const float *second, int columns)
 {
     float low[BLOCK] = {0}, high[BLOCK] = {0};

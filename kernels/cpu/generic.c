@@ -1,4 +1,4 @@
-/* generic.c - processors that are not x86-64: one set, in the vectors that gcc makes for it. */
+/* generic.c - processors other than x86-64: one instruction set, with gcc's generic vectors. */
 #include <stddef.h>
 
 #include "kernels/cpu/cpu.h"
@@ -17,5 +17,5 @@ const struct instruction_set instruction_sets[] = {
 
 const char *openblas_core_wanted(const char *current)
 {
-    return NULL; /* it knows these by itself */
+    return NULL; /* OpenBLAS knows these processors */
 }

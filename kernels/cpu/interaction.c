@@ -1,16 +1,16 @@
-/* interaction.c - dot products among the vectors of an example, one by one or summed. Each example
- * is whole on one thread, and its sums are taken in an order that depends on the width alone. */
+/* interaction.c - dot products among the vectors of an example, one by one or summed. One thread
+ * computes an example, with sums in an order that depends only on the width. */
 #include "kernels/cpu/chunk.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
 struct interaction_task {
     struct interaction v;
-    float *y;        /* [batch, pairs]; [batch] where they are summed */
+    float *y;        /* [batch, pairs]; [batch] if summed */
     const float *dy; /* the same */
 };
 
-/* Examples that are worth a thread, where each pair is work */
+/* Examples that are worth a thread, if each pair costs time */
 static int64_t grain(const struct interaction *v)
 {
     return SPREAD_GRAIN / (interaction_pairs(v) * v->width + 1) + 1;
@@ -76,13 +76,13 @@ void ISA(dot_interaction_back)(struct device *d, const struct interaction *v, co
 
 /* ---- all pairs in one sum ---- */
 
-/* Here each vector is work. */
+/* The same, if each vector costs time */
 static int64_t summed_grain(const struct interaction *v)
 {
     return SPREAD_GRAIN / (v->vectors * v->width + 1) + 1;
 }
 
-/* Each number times the sum of those before it: nothing cancels that is not in a pair. */
+/* Each number times the sum of those before it: avoids terms that cancel. */
 static float sum_pairs(const struct interaction *v, int64_t example)
 {
     double total[CHUNK] = {0};

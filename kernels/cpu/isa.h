@@ -1,8 +1,7 @@
-/* isa.h - what the files that are compiled once per instruction set share.
+/* isa.h - shared by the files that are compiled once per instruction set.
  *
- * Those are the kernels, which meson.build compiles once for each instruction set, with ISA_NAME
- * and ISA_LANES (floats in a register) given on the command line. ISA(name) is what such a file
- * calls a thing that the others see.
+ * Those are the kernels; meson.build passes ISA_NAME and ISA_LANES (floats in a register) on the
+ * command line. ISA(name) is the external name of something in such a file.
  */
 #ifndef KERNELS_CPU_ISA_H
 #define KERNELS_CPU_ISA_H
@@ -33,12 +32,12 @@ static inline __attribute__((always_inline)) lanes lanes_all(float x)
 #define KERNEL(returns, name, ...) returns ISA(name)(struct device *, __VA_ARGS__);
 #include "kernels/kernels.def"
 
-/* Products whose result has few columns, which neither library does well: whether the shape is one
- * of these, and the product. packed: NARROW_PACKED_MAX floats, for b. */
+/* Products whose result has few columns, which neither library computes well: whether the shape
+ * qualifies, and the product. packed: NARROW_PACKED_MAX floats, for b. */
 bool ISA(narrow_can)(const struct gemm *);
 void ISA(narrow_run)(struct device *, const struct gemm *, float *packed);
 
-/* Products in bfloat16: whether the device does this one so, and the product. */
+/* Products in bfloat16: whether the device computes this one in bfloat16, and the product. */
 bool ISA(bf16_can)(const struct device *, const struct gemm *);
 void ISA(bf16_run)(struct device *, const struct gemm *);
 

@@ -1,5 +1,5 @@
-/* layer_norm.c - each row less its mean, over its deviation. Sums are taken in double, in an order
- * that depends on the length alone. */
+/* layer_norm.c - normalizes each row to mean 0 and variance 1. Sums are in double, in an order that
+ * depends only on the length. */
 #include "kernels/cpu/chunk.h"
 #include "kernels/cpu/isa.h"
 
@@ -44,7 +44,7 @@ void ISA(layer_norm)(struct device *d, const struct layer_norm *v)
     spread(d, v->rows, rows_grain(v), normalize_rows, v);
 }
 
-/* The sums over a row of dy gamma, and of that times what was normalized */
+/* The sums over a row of dy gamma, and of dy gamma hat, where hat is the normalized row */
 ELEMENT void row_sums(const float *dy, const float *gamma, const float *hat, int64_t columns,
                       float *ret_sum, float *ret_product)
 {

@@ -12,7 +12,7 @@ static float row_sum_below(const float *x, float top, int64_t columns)
     return (float)sum;
 }
 
-/* What a row leaves to be done for sixteen rows at once: loss = weight (log sum - expected) */
+/* What remains to compute for sixteen rows together: loss = weight (log sum - expected) */
 struct open_losses {
     float sum[CHUNK], expected[CHUNK], weight[CHUNK];
 };
@@ -38,7 +38,8 @@ ELEMENT void softmax_loss_row(const struct cross_entropy *c, int64_t row, int at
     open->weight[at] = weight;
     open->expected[at] = own * (x[label] - top);
     if (share > 0.0f) open->expected[at] += share * row_sum_below(x, top, c->classes);
-    open->sum[at] = row_exp(gradient, x, top, c->classes); /* last: gradient may be the logits */
+    open->sum[at] = row_exp(gradient, x, top, c->classes); /* last, because gradient may be the
+                                                              logits */
     if (!gradient) return;
 
     const float scale = *c->scale;
@@ -115,7 +116,8 @@ ELEMENT void pair_row(enum pair_kind kind, const struct pairs *p, int64_t row)
     p->losses[row] = (float)chunk_sum(sum);
 }
 
-/* One column is the common case: losses then lie as the elements do, sixteen rows at a time. */
+/* One column is the common case: losses are then laid out like the elements, sixteen rows at a
+ * time. */
 ELEMENT void pair_rows(enum pair_kind kind, const void *arguments, int64_t begin, int64_t end)
 {
     const struct pairs p = *(const struct pairs *)arguments;

@@ -1,4 +1,5 @@
-/* memory.c - memory of the CPU device. Work is done at once, so there is nothing to wait for. */
+/* memory.c - memory of the CPU device. Work is done synchronously, so there is nothing to wait for.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 
 enum { LINE = 64, HUGE_PAGE = 2 << 20 };
 
-/* Blocks of whole huge pages begin at one: a large matrix costs far fewer address translations. */
+/* Blocks of at least a huge page are aligned to one: large matrices then need far fewer TLB
+ * entries. */
 void *cpu_memory(size_t bytes)
 {
     void *memory;
@@ -18,8 +20,8 @@ void *cpu_memory(size_t bytes)
     return memory;
 }
 
-/* Whole huge pages are given back instead: what comes in their place at the first touch is zero.
- * Writing zeros would touch them now, while others wait, and then once more. */
+/* Returns whole huge pages to the system instead: they read as zero when next used. Writing zeros
+ * would touch them now, while others wait, and then once more. */
 static void clear(char *memory, size_t bytes)
 {
     const size_t whole = bytes & ~((size_t)HUGE_PAGE - 1);
@@ -36,7 +38,7 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     return OK;
 }
 
-/* The system hands out memory that it may not have; only its use would tell. */
+/* The system overcommits memory; only using it would tell. */
 static size_t available(struct device *d)
 {
     return SIZE_MAX;
@@ -68,7 +70,7 @@ err onednn_check(dnnl_status_t status, const char *call)
     return fail(ERR_DEVICE, "%s failed (oneDNN %d)", call, (int)status);
 }
 
-/* A failure inside a call that cannot return one (an execution by oneDNN) is told here, once. */
+/* Reports, once, a failure inside a call that cannot return one (oneDNN). */
 static err synchronize(struct device *d)
 {
     struct cpu_state *state = d->state;

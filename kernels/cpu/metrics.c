@@ -1,6 +1,6 @@
-/* metrics.c - how many predictions are right.
+/* metrics.c - counts correct predictions.
  *
- * Counts are whole numbers, so threads may add theirs in any order.
+ * Counts are integers, so threads may add theirs in any order.
  */
 #include "kernels/cpu/isa.h"
 #include "kernels/mathf.h"
@@ -15,8 +15,8 @@ struct top_count {
     int64_t *total; /* added to by all threads */
 };
 
-/* Loops without a way out, so that they are vectorised; the last runs over half a row on average
- * and for argmax alone. */
+/* Loops without an early exit, so that they are vectorised; the last one runs over half a row on
+ * average, and only for argmax. */
 static bool is_in_top(const struct top_count *t, const float *x, int32_t label)
 {
     const float own = x[label];

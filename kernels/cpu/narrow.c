@@ -15,7 +15,7 @@
 enum {
     COLUMNS_MIN = 2,
     COLUMNS_MAX = 16,
-    TERMS_MAX = 4096,                  /* k; beyond, the libraries' blocking for the cache wins */
+    TERMS_MAX = 4096,                  /* k; above, the libraries' cache blocking is faster */
     ROWS_MIN = 8,                      /* below, packing b costs more than it saves */
     COLUMN_STEP = 4,                   /* columns of c in registers at a time */
     ROW_STEP = LANES == 16 ? 4 : 2,    /* rows of c in registers at a time; AVX-512 has more */
@@ -46,7 +46,7 @@ ELEMENT four four_load(const float *x)
     return v;
 }
 
-/* to[j][i] = from[i][j] for four rows and columns; steps: floats from row to row */
+/* to[j][i] = from[i][j] for four rows and columns; steps: row strides in floats */
 ELEMENT void turn_four(float *to, int64_t to_step, const float *from, int64_t from_step)
 {
     const four a = four_load(from), b = four_load(from + from_step),
@@ -103,7 +103,7 @@ ELEMENT four fold(lanes v)
     return part[0];
 }
 
-/* The sums of four vectors, side by side */
+/* The sums of four vectors, in one vector */
 ELEMENT four sum_each(const lanes *v)
 {
     four a = fold(v[0]), b = fold(v[1]), c = fold(v[2]), d = fold(v[3]);
@@ -121,7 +121,7 @@ ELEMENT void store_dots(const struct narrow_task *t, four sums, int64_t at, int 
     for (int j = 0; j < columns; j++) c[j] = t->g.add ? c[j] + row[j] : row[j];
 }
 
-/* rows x columns elements of c at (row, column); both numbers are constants where this is inlined
+/* rows x columns elements of c at (row, column); the first two are constants where this is inlined
  */
 ELEMENT void dot_block(const struct narrow_task *t, int rows, int columns, int64_t row,
                        int64_t column)

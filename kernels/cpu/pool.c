@@ -10,8 +10,8 @@ enum { CHANNELS = 64 };
 
 struct pooling {
     struct pool2d shape;
-    float *out;               /* the result: y, or dx of a gradient */
-    const float *in, *dy, *y; /* x; what a gradient needs besides */
+    float *out;               /* the result: y, or dx */
+    const float *in, *dy, *y; /* x; dy and y for gradients */
     bool add;
     bool is_tiling; /* windows touch, do not overlap and cover the image */
 };
@@ -22,7 +22,7 @@ struct pool_cells {
     int64_t rows, columns;
 };
 
-/* [start, start + length) cut to [0, limit) */
+/* Clips [start, start + length) to [0, limit) */
 static void clip(int64_t start, int64_t length, int64_t limit, int64_t *ret_first,
                  int64_t *ret_count)
 {
@@ -39,15 +39,15 @@ static struct pool_cells window_cells(const struct window2d *w, int64_t out_y, i
     return c;
 }
 
-/* Index of a channel of a pixel; image_row: counted through the batch */
+/* Index of a channel of a pixel; image_row: row within the batch */
 static int64_t cell_index(const struct pooling *p, int64_t image_row, int64_t column,
                           int64_t channel)
 {
     return (image_row * p->shape.window.in_x + column) * p->shape.channels + channel;
 }
 
-/* One output pixel, count channels from `channel`; image_row: of the window's first cell, counted
- * through the batch; at: index of the output */
+/* One output pixel, count channels from `channel`; image_row: of the window's first cell, within
+ * the batch; at: index of the output */
 typedef void pixel_body(const struct pooling *, const struct pool_cells *, int64_t image_row,
                         int64_t channel, int64_t at);
 
@@ -69,7 +69,7 @@ ELEMENT void each_pixel(const struct pooling *p, int64_t image, pixel_body *body
         }
 }
 
-/* Loops over a number of channels that the compiler knows are several times as fast. */
+/* Loops whose number of channels is a compile-time constant are several times as fast. */
 #define WITH_KNOWN_COUNT(count, call)                                                              \
     switch (count) {                                                                               \
     case 64:                                                                                       \
@@ -107,7 +107,7 @@ ELEMENT void max_pixel(const struct pooling *p, const struct pool_cells *c, int6
     WITH_KNOWN_COUNT(channels_from(p, channel), MAX_CELLS)
 }
 
-/* What is left of dy goes to the first cell that equals the maximum; nothing is left for others. */
+/* dy goes to the first cell that equals the maximum, and is then 0 for the others. */
 ELEMENT void max_back_cells(const struct pooling *p, const struct pool_cells *c, int64_t first,
                             int64_t at, int count)
 {
@@ -178,7 +178,7 @@ static void avg_images(const void *arguments, int64_t begin, int64_t end)
     for (int64_t image = begin; image < end; image++) each_pixel(arguments, image, avg_pixel);
 }
 
-/* Gradients of windows that overlap are added up, from zero. */
+/* Gradients of overlapping windows are summed, from zero. */
 static void clear_image(const struct pooling *p, int64_t image)
 {
     const struct window2d *w = &p->shape.window;

@@ -1,4 +1,4 @@
-/* recurrent.c - one step of recurrent cells, beside their products: an example at a time. */
+/* recurrent.c - one step of recurrent cells, except their matrix products: an example at a time. */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 

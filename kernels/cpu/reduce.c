@@ -1,15 +1,15 @@
-/* reduce.c - a vector to one number.
+/* reduce.c - reduces a vector to one number.
  *
- * A vector is cut into slices by its length alone; each slice is summed into 16 doubles, lane by
- * lane, and those and then the slices are added in order. So the number of threads and the width of
- * the registers change nothing.
+ * A vector is cut into slices that depend only on its length; each slice is summed into 16 doubles,
+ * lane by lane, then those and the slices are added in order. So the result does not depend on the
+ * number of threads or the width of registers.
  */
 #include "kernels/cpu/isa.h"
 #include "kernels/mathf.h"
 
 enum { SUM_LANES = 16, SLICES_MAX = 64, SLICE_MIN = 4096 };
 
-/* The lanes are spread over as many registers as it takes. */
+/* The lanes occupy as many registers as needed. */
 enum { REGISTER_LANES = LANES / 2, REGISTERS = SUM_LANES / REGISTER_LANES };
 typedef double sums __attribute__((vector_size(4 * ISA_LANES)));
 typedef float terms __attribute__((vector_size(2 * ISA_LANES)));
@@ -112,8 +112,8 @@ void ISA(sums)(struct device *d, const struct summed *of, int count, double *ret
     for (int i = 0; i < count; i++) ret_sums[i] = reduce(d, of[i].x, of[i].n, slices[of[i].term]);
 }
 
-/* Looks at the sum of those that are not, stretch by stretch, so that the loop inside has no way
- * out and is vectorised. */
+/* Counts those that are not finite, in blocks, so that the inner loop has no exit and is
+ * vectorised. */
 bool ISA(all_finite)(struct device *d, const float *x, int64_t n)
 {
     for (int64_t at = 0; at < n; at += SLICE_MIN) {

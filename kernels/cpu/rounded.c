@@ -1,4 +1,4 @@
-/* rounded.c - floats to numbers of half their bytes, and sums of such. */
+/* rounded.c - rounds floats to 16 bits, and sums 16-bit numbers. */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 

@@ -76,8 +76,8 @@ void ISA(softmax_back)(struct device *d, float *dx, const float *dy, const float
            &(struct softmax_back){dx, dy, y, columns, add});
 }
 
-/* Sums over rows are taken for COLUMN_BLOCK columns at a time, in slices of rows whose number
- * depends on the shape alone; floats within RUN rows, doubles beyond. */
+/* Sums over rows: COLUMN_BLOCK columns at a time, in slices of rows whose number depends only on
+ * the shape; in float within RUN rows, in double beyond. */
 enum { COLUMN_BLOCK = 64, ROW_SLICES_MAX = 16, ROW_SLICE_MIN = 512, RUN = 32 };
 
 struct column_sums_task {

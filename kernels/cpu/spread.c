@@ -1,12 +1,12 @@
-/* spread.c - one loop over several threads. */
+/* spread.c - distributes a loop over threads. */
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu_threads.h"
 
-/* From the OpenMP runtime that oneDNN uses; declared here because clang has no header for it. It
- * sets the number for the calling thread alone. */
+/* From the OpenMP runtime that oneDNN uses; declared here because clang has no header for it.
+ * Applies to the calling thread only. */
 void omp_set_num_threads(int threads);
 
-/* Parts of many elements begin at whole cache lines, so that no two threads write to the same one;
+/* Parts of many elements begin at cache lines, so that no two threads write to the same one; parts
  * of few (images, slices), anywhere. */
 enum { PART_ALIGN = 16, ALIGNED_PART_MIN = 8 * PART_ALIGN };
 

@@ -1,8 +1,8 @@
-/* update.c - any optimizer: one pass over a stretch of values and their slots.
+/* update.c - all optimizers: one pass over a range of values and their slots.
  *
- * They are bound by memory: every value, slot and gradient is read once and written once. Arguments
- * are copied to the stack, where the compiler knows that no store through a float pointer changes
- * them.
+ * They are limited by memory bandwidth: every value, slot and gradient is read once and written
+ * once. Arguments are copied to the stack, so that the compiler knows that no store through a float
+ * pointer changes them.
  */
 #include "kernels/cpu/isa.h"
 #include "kernels/rules.h"
@@ -10,15 +10,15 @@
 enum {
     UPDATE_GRAIN = SPREAD_GRAIN / 2, /* floats; three to nine streams each */
     ZEROS = 1024,
-    /* Rows lie anywhere: they are on their way while those before them are updated. */
+    /* Rows are scattered: each is prefetched this many rows ahead. */
     ROWS_AHEAD = 32,
-    FETCHED_MAX = 128, /* floats of a row; the processor sees by itself how a long one goes on */
+    FETCHED_MAX = 128, /* floats of a row; the hardware prefetcher follows longer ones */
     LINE_FLOATS = 16,
-    SECOND_CACHE = 2, /* of a prefetch */
+    SECOND_CACHE = 2, /* locality of a prefetch: L2 */
 };
 
-/* Into the second cache, which has room for more lines on their way than the first. Inlined always:
- * to the compiler it is a function that does nothing, and its calls go. */
+/* Prefetches into L2, which allows more lines in flight than L1. Always inlined: the compiler
+ * considers it a function without effect, and would remove calls. */
 ELEMENT void fetch_row(const struct row_update *u, int slots, int64_t id)
 {
     const int64_t begin = (id - u->start) * u->width;
@@ -40,8 +40,8 @@ ELEMENT struct update row_of(const struct row_update *u, int slots, int64_t i)
     return row;
 }
 
-/* The element is a function of its own: what it keeps of one stays in registers. A row is too short
- * for a call of the loop. */
+/* The element is a separate function, whose variables stay in registers. A row is too short for a
+ * call of the loop. */
 #define LOOP(name)                                                                                 \
     ELEMENT void element_##name(const struct update *u, const struct name##_constants *k,          \
                                 int form, int64_t i)                                               \
@@ -100,7 +100,7 @@ void ISA(update)(struct device *d, const struct update *u, int64_t n)
     spread(d, n, UPDATE_GRAIN, loops[u->rule->index], u);
 }
 
-/* Of a table, floats from `begin` on */
+/* Floats of a table, from `begin` on */
 static void update_floats(const struct row_update *u, int64_t begin, int64_t n,
                           const float *gradient)
 {
@@ -114,7 +114,7 @@ static void update_floats(const struct row_update *u, int64_t begin, int64_t n,
     loops[u->rule->index](&some, 0, n);
 }
 
-/* Rows of the table that nobody names */
+/* Rows of the table that are not named */
 static void update_others(const struct row_update *u, int64_t begin, int64_t end)
 {
     static const float zeros[ZEROS];

@@ -1,13 +1,13 @@
 /* vector.c - kernels on plain vectors of floats.
  *
- * Each is a pair: a loop over a range, which spread() calls, and the row of the table, which fills
- * in a struct vector_arguments. `omp simd` says that the vectors do not overlap except element by
- * element (y may be a or b), which the compiler would otherwise test for at run time.
+ * Each is a pair: a loop over a range, which spread() calls, and the kernel itself, which fills in
+ * a struct vector_arguments. `omp simd` promises that vectors do not overlap except element by
+ * element (y may be a or b), which the compiler would otherwise test at run time.
  */
 #include "kernels/cpu/isa.h"
 #include "kernels/elements.h"
 
-/* The arguments of them all: a result, up to two operands, up to two numbers */
+/* The arguments of all of them: a result, up to two operands, up to two numbers */
 struct vector_arguments {
     float *y;
     const float *a, *b;

@@ -1,4 +1,4 @@
-/* x86.c - the instruction sets of x86-64, and what OpenBLAS should make of them. */
+/* x86.c - the instruction sets of x86-64, and which kernels OpenBLAS should use. */
 #include <stddef.h>
 
 #include "kernels/cpu/cpu.h"
@@ -40,8 +40,8 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* What it names its kernels where it found them by itself. Where it does not know a processor, it
- * takes older ones, at half the speed or less. */
+/* OpenBLAS' names for the kernels that it should choose. On processors that it does not know it
+ * chooses older ones, at half the speed or less. */
 const char *openblas_core_wanted(const char *current)
 {
     static const char *const with_avx512[] = {"SkylakeX", "Cooperlake", "SapphireRapids", NULL};

@@ -1,5 +1,5 @@
-/* activate.cu - activation functions, alone and with the bias in front of them. Each function has
- * kernels of its own, so that no number is asked which one it is. */
+/* activate.cu - activation functions, alone and with a bias. Each function has its own kernels, so
+ * that they do not branch on it. */
 #include "kernels/cuda/product/packs.cuh"
 
 template <enum activation KIND> struct constant {
@@ -49,7 +49,7 @@ template <typename Run> static void with_kind(enum activation kind, const Run &r
     }
 }
 
-/* From dy, y, x and dx, the last two where they are wanted */
+/* Reads dy, y, x and dx, the last two only if needed */
 template <enum activation KIND> struct activate_back_formula {
     float alpha;
     bool add;
@@ -63,7 +63,7 @@ template <enum activation KIND> struct activate_back_formula {
 void cuda_activate_back(struct device *d, float *dx, const float *dy, const float *y,
                         const float *x, enum activation kind, float alpha, int64_t n, bool add)
 {
-    const float *read_y = kind == ACTIVATION_LINEAR ? NULL : y; /* it may come without */
+    const float *read_y = kind == ACTIVATION_LINEAR ? NULL : y; /* y may be NULL */
     const float *read_x = activation_reads_x(kind) ? x : NULL, *read_dx = add ? dx : NULL;
     with_kind(kind, [&](auto is) {
         each_number(d, "activate_back", streams<4, 1>{{dy, read_y, read_x, read_dx}, {dx}},
@@ -71,7 +71,7 @@ void cuda_activate_back(struct device *d, float *dx, const float *dy, const floa
     });
 }
 
-/* Where a row ends inside a pack, the next begins with the first column. */
+/* If a row ends inside a pack, the next row continues with the first column. */
 template <enum activation KIND> struct bias_body {
     enum { COUNT = LOADS, BLOCKS = RESIDENT_BLOCKS };
     const float *from; /* [rows, columns], may be y */

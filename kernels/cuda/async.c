@@ -1,8 +1,7 @@
-/* async.c - copies on streams of their own: batches and values that come in, gradients that go
- * out.
+/* async.c - copies on separate streams: incoming batches and values, outgoing gradients.
  *
- * A stream keeps its order alone; events tell another where it stands. An event may be recorded
- * again as soon as everybody who waits for it has been queued.
+ * Each stream is in order; streams wait for each other by events. An event may be recorded again
+ * once all waits for it have been queued.
  */
 #include <stdlib.h>
 
@@ -16,10 +15,10 @@ struct inlet {
 
 struct mark {
     cudaEvent_t event;
-    bool is_recorded; /* replays set it, now and then; it may be set without one in between */
+    bool is_recorded; /* set in a recording, and so by its replays; may also be set outside */
 };
 
-/* Not every driver can. */
+/* Not every driver supports it. */
 static bool enlist(void *host, size_t bytes, unsigned flags)
 {
     if (cudaHostRegister(host, bytes, flags) == cudaSuccess) return true;
@@ -27,9 +26,9 @@ static bool enlist(void *host, size_t bytes, unsigned flags)
     return false;
 }
 
-/* What can be pinned is the system's affair, and memory that cannot is no failure. For reading
- * alone only where nothing else is allowed, as in another process' memory: private pages that are
- * taken so before they are first written would stay behind when that happens. */
+/* Failing to pin is no error. Read-only only if nothing else is allowed, as for memory of another
+ * process: private pages that are pinned read-only before they are first written would be left
+ * behind by copy-on-write. */
 static bool pin(struct device *d, void *host, size_t bytes, bool is_written)
 {
     if (bytes == 0) return false;
@@ -38,7 +37,7 @@ static bool pin(struct device *d, void *host, size_t bytes, bool is_written)
     return !is_written && enlist(host, bytes, cudaHostRegisterReadOnly);
 }
 
-/* Nothing may still be on its way. */
+/* No copy may be under way. */
 static void unpin(struct device *d, void *host)
 {
     const struct cuda_state *state = d->state;
@@ -57,14 +56,14 @@ static void upload_pinned(struct device *d, void *device_memory, const void *hos
                "cudaMemcpyAsync");
 }
 
-/* The second stream goes on when the first has come to where it is now. */
+/* Makes the second stream wait for the work queued so far in the first. */
 static bool follow(struct device *d, cudaStream_t first, cudaEvent_t event, cudaStream_t second)
 {
     return cuda_check(d, cudaEventRecord(event, first), "cudaEventRecord") &&
            cuda_check(d, cudaStreamWaitEvent(second, event, 0), "cudaStreamWaitEvent");
 }
 
-/* A copy beside the queue, behind all that is in it now */
+/* A copy beside the queue, after all work queued so far */
 static void copy_beside(struct device *d, struct beside *by, void *to, const void *from,
                         size_t bytes, enum cudaMemcpyKind kind)
 {
@@ -72,7 +71,7 @@ static void copy_beside(struct device *d, struct beside *by, void *to, const voi
     if (bytes == 0 || !cuda_may_queue(d)) return;
     if (!follow(d, state->stream, by->before, by->stream)) return;
     by->is_used = true;
-    if (kind == cudaMemcpyHostToDevice) state->up.last = NULL; /* its mark is to come */
+    if (kind == cudaMemcpyHostToDevice) state->up.last = NULL; /* its mark follows */
     cuda_check(d, cudaMemcpyAsync(to, from, bytes, kind, by->stream), "cudaMemcpyAsync");
 }
 
@@ -136,7 +135,7 @@ static err mark_open(struct device *d, struct mark **ret)
     return e;
 }
 
-/* One of a recording is known outside of it, too. */
+/* A mark set in a recording is visible outside of it, too. */
 static void mark_set(struct device *d, struct mark *mark, enum mark_of of)
 {
     struct cuda_state *state = d->state;
@@ -150,7 +149,7 @@ static void mark_set(struct device *d, struct mark *mark, enum mark_of of)
                "cudaEventRecordWithFlags");
 }
 
-/* Behind the last one nothing is left to be joined. */
+/* After the last mark no uploads are left to join. */
 static void mark_follow(struct device *d, struct mark *mark)
 {
     struct cuda_state *state = d->state;
@@ -166,8 +165,8 @@ static void mark_follow(struct device *d, struct mark *mark)
         state->up.is_used = false;
 }
 
-/* Until a replay is over its event may still be as the one before has left it, where replays do not
- * hold; a recording's copies are joined at its end. */
+/* If replays do not hold (replays.c), the event may have the state of the replay before until this
+ * one is done; a recording's copies are joined at its end. */
 static bool mark_await(struct device *d, struct mark *mark)
 {
     const struct cuda_state *state = d->state;
@@ -179,8 +178,8 @@ static bool mark_await(struct device *d, struct mark *mark)
 
 /* --- inlets --- */
 
-/* The streams are waited for, not the events: a batch whose event could not be recorded may be
- * under way. */
+/* Waits for the streams, not the events: a batch whose event could not be recorded may be under
+ * way. */
 static void empty(struct device *d, const struct inlet *inlet)
 {
     const struct cuda_state *state = d->state;
@@ -207,7 +206,7 @@ static err fill(struct device *d, size_t bytes, struct inlet *inlet)
     TRY(open_event(&inlet->taken));
     TRY(cuda_demand(cudaHostAlloc(&inlet->host, bytes, cudaHostAllocDefault), "cudaHostAlloc"));
     TRY(d->kernels->allocate(d, bytes, &inlet->memory));
-    return d->kernels->synchronize(d); /* it was cleared by another stream than writes it */
+    return d->kernels->synchronize(d); /* another stream cleared it than will write it */
 }
 
 static err inlet_open(struct device *d, size_t bytes, struct inlet **ret)
@@ -293,7 +292,7 @@ void cuda_async_fini(struct cuda_state *state)
     close_beside(&state->out);
 }
 
-/* Whoever watches each kernel wants nothing to go on beside it. */
+/* A watched device must not overlap anything. */
 void cuda_async_fill(struct cuda_state *state)
 {
     static const struct async async = {

@@ -1,5 +1,5 @@
-/* attention.cu - softmax(q k') v of each head: a thread has a query, and backward a query or a key.
- * No matrix of queries and keys is ever there. */
+/* attention.cu - softmax(q k') v of each head: one thread per query, in backward per query or key.
+ * The matrix of queries and keys never exists. */
 #include "kernels/cuda/launch.cuh"
 
 struct attention_place {

@@ -1,4 +1,4 @@
-/* augment.cu - images drawn anew: a thread has one channel of an image. */
+/* augment.cu - random augmentation of images: one thread per channel of an image. */
 #include "kernels/cuda/launch.cuh"
 
 struct augment_body {

@@ -1,7 +1,7 @@
-/* batch_norm.cu - each channel of a batch by itself, as folds of its rows. */
+/* batch_norm.cu - batch normalization per channel, as folds over rows. */
 #include "kernels/cuda/launch.cuh"
 
-/* Of a, and where c_is_wide of c, each row has its own; y: one number per channel, of all rows */
+/* a, and with c_is_wide c, have a value per row and channel; y: one per channel, over all rows */
 static void over_rows(struct device *d, const struct batch_norm *v, struct fold f, bool c_is_wide)
 {
     if (v->channels == 0) return;
@@ -10,7 +10,7 @@ static void over_rows(struct device *d, const struct batch_norm *v, struct fold 
     cuda_fold(d, &f);
 }
 
-/* y of a row each */
+/* y has a value per row and channel */
 static void all(struct device *d, const struct batch_norm *v, struct fold f)
 {
     fold_axis(&f, v->rows, v->channels, v->channels, 0, 0);

@@ -1,4 +1,5 @@
-/* combine.cu - rows of a table by ids, and their gradients, each summed by one thread in a fixed order. */
+/* combine.cu - combines rows of a table by ids, and their gradients, each summed by one thread in a
+ * fixed order. */
 #include "kernels/cuda/launch.cuh"
 
 struct combine_body {
@@ -23,17 +24,16 @@ void cuda_rows_combine(struct device *d, const struct combine *c, float *y, cons
     each(d, "rows_combine", combine_body{*c, y, table, add}, c->batch * c->width);
 }
 
-/* A block has the rows whose number leaves its own when it is divided by that of all blocks. It looks
- * for them among all ids, as many at once as it has threads, and adds up what it finds in the order
- * of the batch, a thread for each place of the width. So what all blocks look at grows with the ids,
- * not with their square, and not with the table. */
+/* Block b of n computes the rows with row mod n = b. It searches all ids for them, with one thread
+ * per id, and sums what it finds in the order of the batch, with one thread per element of a row.
+ * So the total work grows with the ids, not with their square, and not with the table. */
 struct combine_back {
     struct combine c;
     float *dtable;
     const float *dy;
-    int span; /* threads of a row; where rows are narrow, a block has several groups of them */
+    int span; /* threads per row; for narrow rows a block has several groups of them */
 
-    /* Of the row that a place names, counted among the block's own; -1: it is another block's */
+    /* Index among the block's own rows of the row at this place; -1: another block's */
     __device__ int64_t own_row(int64_t place) const
     {
         if (place >= c.batch * c.places || !element_is_row(&c, place)) return -1;
@@ -41,7 +41,7 @@ struct combine_back {
         return row - own * gridDim.x == blockIdx.x ? own : -1;
     }
 
-    /* What a place gives to one place of the width */
+    /* The contribution of a place to element k of a row */
     __device__ float part(int64_t place, int64_t k) const
     {
         const int64_t example = quotient_of(place, c.places);
@@ -49,9 +49,9 @@ struct combine_back {
     }
 };
 
-enum { PARTS_TOGETHER = 8 }; /* that a thread reads before it adds the first */
+enum { PARTS_TOGETHER = 8 }; /* values that a thread reads before it adds the first */
 
-/* Of the places that were found, those whose row is this thread's group's */
+/* Adds those of the found places whose row belongs to this thread's group */
 ON_GPU void add_found(const struct combine_back &b, int64_t first, const int *found, int count)
 {
     const int group = (int)threadIdx.x / b.span, groups = BLOCK / b.span;
@@ -72,7 +72,8 @@ ON_GPU void add_found(const struct combine_back &b, int64_t first, const int *fo
         }
 }
 
-/* Those of the block's threads that say yes, in their order; returns how many. All must call it. */
+/* Lists the threads of the block with is_found, in order; returns how many. All threads must call
+ * it. */
 ON_GPU int find_threads(bool is_found, int *found)
 {
     __shared__ int counts[BLOCK_WARPS];

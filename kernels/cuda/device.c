@@ -1,4 +1,4 @@
-/* device.c - which GPUs there are, and opening one. */
+/* device.c - lists GPUs, and opens one. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,20 +7,20 @@
 #include "kernels/cuda/library/dnn.h"
 #include "kernels/note.h"
 
-/* Multiprocessors of this and newer generations run what was compiled: machine code, or code that
- * the driver compiles. */
+/* The oldest compute capability that the compiled code supports: as machine code, or through the
+ * driver's compiler. */
 enum { OLDEST_MAJOR = 8 };
 
 enum { LIBRARY_TEXT_MAX = 256 };
 
-#define UNKNOWN "unknown" /* name of a GPU that does not tell its own */
+#define UNKNOWN "unknown" /* name of a GPU that does not return its own */
 
-/* Libraries that may be there, and what kernels of our own do where they are not */
+/* Optional libraries, and what our own kernels do without them */
 static const struct library_use {
     const char *name, *work;
 } blas_use = {"cuBLAS", "products"}, dnn_use = {"cuDNN", "convolutions"};
 
-/* The runtime's words for a failure do not say that the user may have hidden the GPUs. */
+/* The runtime's error text does not mention that the user may have hidden the GPUs. */
 static err no_gpu(cudaError_t status)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
@@ -44,7 +44,7 @@ err gpu_count(int *ret)
     return OK;
 }
 
-/* Not opened; an error does not name it. */
+/* Does not open the GPU; the error does not name it. */
 static err describe(int index, struct gpu *ret)
 {
     struct cudaDeviceProp properties;
@@ -59,7 +59,7 @@ static err describe(int index, struct gpu *ret)
                 OLDEST_MAJOR);
 }
 
-/* Takes a context on the GPU, which one in exclusive use refuses. */
+/* Creates a context on the GPU, which fails if it is in exclusive use. */
 static err ask_free(int index, size_t *ret)
 {
     size_t all;
@@ -113,23 +113,24 @@ err gpu_list(struct gpus *ret)
 static void close_gpu(struct device *d)
 {
     struct cuda_state *state = d->state;
-    if (state->stream) { /* the first thing that is made: without it there is no context to ask */
+    if (state->stream) { /* created first: without it there is no context */
         (void)cudaSetDevice(state->index);
         (void)cuda_await_stream(d, state->stream);
     }
     if (state->stream &&
-        !state->is_silent) { /* else whatever it has goes with the process: freeing waits for it */
+        !state->is_silent) { /* otherwise the process' exit frees its memory: freeing waits for it
+                              */
         cuda_product_fini(state);
         cuda_dnn_close(state);
         cuda_blas_close(state);
         cuda_memory_fini(state);
     }
-    (void)cudaGetLastError(); /* what could not be freed is nobody else's failure */
+    (void)cudaGetLastError(); /* a failure to free must not be reported by another call */
     free(state);
     *d = (struct device){0};
 }
 
-/* Host loops: this device has no threads on the host. */
+/* Host loops: this device has no host threads. */
 static void spread(struct device *d, int64_t n, int64_t grain, spread_body *body,
                    const void *arguments)
 {
@@ -148,7 +149,7 @@ void dnn_note(struct cuda_dnn *dnn, const char *format, ...)
     va_end(arguments);
 }
 
-/* Of another device there is nothing to hear. */
+/* Other devices have no messages. */
 const char *device_note(struct device *d)
 {
     if (d->kernels->close != close_gpu) return "";
@@ -176,8 +177,8 @@ static void fill_table(struct cuda_state *state)
 #include "kernels/kernels.def"
 }
 
-/* The name says which libraries are used, or why kernels of our own do their work; what is opened
- * by need has no place in it before. */
+/* The name says which libraries are used, or why our own kernels replace them; those opened on
+ * demand are not in it. */
 static void name_library(struct cuda_state *state, const struct library_use *use, err missing,
                          const struct cuda_library *library)
 {
@@ -191,7 +192,7 @@ static void name_library(struct cuda_state *state, const struct library_use *use
     }
 }
 
-/* What is missing is told, and does no harm. */
+/* A missing library is noted, and is no failure. */
 static void open_libraries(struct device *d, const struct gpu_options *options)
 {
     struct cuda_state *state = d->state;
@@ -202,7 +203,7 @@ static void open_libraries(struct device *d, const struct gpu_options *options)
     name_library(state, &dnn_use, no_dnn, NULL);
 }
 
-/* What was queued went well. An error does not name the GPU, which whoever opens it does. */
+/* Fails if queued work failed. The error does not name the GPU; the caller that opens it does. */
 static err finish(struct device *d)
 {
     const struct cuda_state *state = d->state;
@@ -210,14 +211,14 @@ static err finish(struct device *d)
     return e ? fail(e, "%s", state->failure_text) : OK;
 }
 
-/* Two kernels of ours and what comes of them: CUDA loads kernels when they are first launched, so
- * that machine code which this GPU or its driver cannot run would be found out in the first step.
+/* Runs two of our kernels and checks the result: CUDA loads kernels at their first launch, so that
+ * machine code which this GPU or its driver cannot run would otherwise fail only in the first step.
  */
 static err probe(struct device *d)
 {
     enum { NUMBERS = 64 };
     const struct cuda_state *state = d->state;
-    float *numbers = (float *)(state->partials + PARTIALS_MAX / 2); /* away from the sum's own */
+    float *numbers = (float *)(state->partials + PARTIALS_MAX / 2); /* not used by the sum */
     d->kernels->fill(d, numbers, 1.0f, NUMBERS);
     const double sum = kernels_sum(d, numbers, NUMBERS);
     err e = finish(d);
@@ -261,7 +262,7 @@ static err open_described(const struct gpu_options *options, const struct gpu *g
     return e;
 }
 
-/* One that cannot be used was broken before: nothing is lost. */
+/* A GPU that cannot be opened is ERR_DEVICE even if it is broken: no work is lost. */
 err device_open_gpu(const struct gpu_options *options, struct device *ret)
 {
     int count = 0;

@@ -1,7 +1,7 @@
-/* driver.c - whether there is a driver that this CUDA runtime can work with.
+/* driver.c - checks for a driver that supports this CUDA runtime.
  *
- * The runtime, which is linked statically, opens the driver's library by itself and then says one
- * thing for all that may be wrong with it, so it is looked at here first.
+ * The statically linked runtime loads the driver's library itself and then reports one error for
+ * all causes, so this checks first.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/cuda.h"
 
-/* CUDA's major versions and the first release of the driver that runs programs of it */
+/* CUDA's major versions, and the first driver release that supports each */
 static const struct requirement {
     int major;
     const char *release;
@@ -55,7 +55,7 @@ void cuda_driver_describe(char *ret, size_t size)
              driver / 1000, driver % 1000 / 10);
 }
 
-/* Toolkits come with a library of that name that only stands for it while programs are linked. */
+/* Toolkits contain a stub library of that name, only for linking. */
 static err no_driver(cudaError_t status)
 {
     if (status == cudaSuccess)
@@ -64,7 +64,7 @@ static err no_driver(cudaError_t status)
     return fail(ERR_DEVICE, "libcuda.so.1 does not work: %s", cudaGetErrorString(status));
 }
 
-/* The loader's own words where there is one that it cannot take. */
+/* The loader's error text, if the library exists but cannot be loaded. */
 static err not_open(const char *why)
 {
     if (!why || strstr(why, "libcuda.so.1: cannot open shared object file: No such file"))

@@ -1,11 +1,11 @@
-/* fold.cu - broadcasting, reductions over axes, moves: a thread has a result, or where much is
- * folded into it, a warp; and where neighbouring results read neighbouring numbers, as the columns of
- * a matrix whose rows are folded, blocks share what is folded into 32 of them. */
+/* fold.cu - broadcasting, reductions over axes, transposes: one thread per result, or a warp if
+ * much is folded into it; and if neighbouring results read neighbouring elements, as in sums over
+ * rows of a matrix, blocks share the folding for 32 results. */
 #include "kernels/cuda/launch.cuh"
 
 struct fold_body {
     struct fold f;
-    int64_t places; /* folded into a result */
+    int64_t places; /* elements folded into one result */
 
     __device__ float value(int64_t kept, int64_t i) const
     {
@@ -56,8 +56,8 @@ ON_GPU double fold_two(bool is_max, double a, double b)
     return !is_max ? a + b : a >= b ? a : b;
 }
 
-/* A lane has a result, and each warp of all blocks of a column of the grid every so manieth number of
- * it. partials [n, slices]: where there are several such blocks */
+/* One lane per result; the folded elements are dealt in turn to the warps of all blocks in a column
+ * of the grid. partials [n, slices]: if there are several such blocks */
 static __global__ void fold_across(struct fold_body body, int64_t n, double *partials)
 {
     __shared__ double part[BLOCK_WARPS][WARP];
@@ -91,8 +91,8 @@ struct fold_slices_body {
     }
 };
 
-/* Neighbours are read by neighbouring threads either way, unless a warp folded them one by one. Of
- * a short last axis most of a warp's numbers are no neighbours, so that it is not better then. */
+/* Threads of a warp read neighbours in any case, unless a warp folds one result. If the last axis
+ * is short, most elements of a warp are no neighbours, so that it is not faster. */
 static bool is_across(const struct fold *f)
 {
     const int kept = f->kept.count - 1, folded = f->folded.count - 1;
@@ -102,7 +102,7 @@ static bool is_across(const struct fold *f)
 
 static void run_across(struct device *d, const struct fold_body &body, int64_t n)
 {
-    enum { BLOCKS_WANTED = 1024, NUMBERS_MIN = 4 /* of a thread */ };
+    enum { BLOCKS_WANTED = 1024, NUMBERS_MIN = 4 /* per thread */ };
     double *partials = ((const struct cuda_state *)d->state)->partials;
     const unsigned blocks = blocks_for(n, WARP, INT32_MAX);
     const int64_t room = PARTIALS_MAX / n, wanted = BLOCKS_WANTED / blocks;

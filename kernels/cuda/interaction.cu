@@ -1,7 +1,7 @@
 /* interaction.cu - dot products among the vectors of an example, one by one or summed. */
 #include "kernels/cuda/launch.cuh"
 
-/* Example and vector of a row, of which an example has as many as vectors */
+/* The example and the vector of a row, if an example has one row per vector */
 struct vector_place {
     int64_t example, i;
 };
@@ -17,13 +17,13 @@ ON_GPU const float *vector_of(const interaction &v, int64_t example, int64_t i)
     return v.x[element_source(&v, i)] + element_vector(&v, example, i);
 }
 
-/* Of an example: those before the first of a vector more */
+/* Pairs per example */
 ON_GPU int64_t pairs_of(const interaction &v)
 {
     return element_pair(v.vectors, 0);
 }
 
-/* A warp has all pairs of a vector with those before it. */
+/* One warp computes all pairs of a vector with those before it. */
 static __global__ void dot_rows(struct interaction v, float *y)
 {
     const int lane = lane_index();
@@ -48,8 +48,8 @@ void cuda_dot_interaction(struct device *d, const struct interaction *v, float *
         launch(d, {"dot_interaction", row_blocks(rows), 1}, dot_rows, *v, y);
 }
 
-/* A thread has one place of the width in all vectors of an example, one after the other, since two
- * sources may have one gradient. */
+/* One thread computes element k of all vectors of an example, one after the other, because two
+ * sources may share a gradient. */
 struct back_body {
     struct interaction v;
     const float *dy;
@@ -75,7 +75,7 @@ void cuda_dot_interaction_back(struct device *d, const struct interaction *v, co
     each(d, "dot_interaction_back", back_body{*v, dy}, v->batch * v->width);
 }
 
-/* A warp has an example; each number is multiplied with the sum of those before it. */
+/* One warp per example; each number is multiplied by the sum of those before it. */
 static __global__ void sum_pairs(struct interaction v, float *y)
 {
     const int lane = lane_index();
@@ -100,7 +100,7 @@ void cuda_factorization_machine(struct device *d, const struct interaction *v, f
         launch(d, {"factorization_machine", row_blocks(v->batch), 1}, sum_pairs, *v, y);
 }
 
-/* A thread has one place of the width in all vectors of an example, as above. */
+/* One thread computes element k of all vectors of an example, as above. */
 struct back_sum_body {
     struct interaction v;
     const float *dy;

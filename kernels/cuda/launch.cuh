@@ -1,7 +1,7 @@
-/* launch.cuh - what the kernels' files share: how a kernel is written and launched. C++ only.
+/* launch.cuh - how kernels are written and launched, shared by the kernels' files. C++ only.
  *
- * The formulas of elements.h and mathf.h are compiled for the GPU too, so an element has one body
- * on both devices.
+ * The formulas of elements.h and mathf.h are compiled for the GPU, too, so that an element has the
+ * same code on both devices.
  */
 #ifndef KERNELS_CUDA_LAUNCH_CUH
 #define KERNELS_CUDA_LAUNCH_CUH
@@ -29,7 +29,7 @@ struct launch_shape {
     unsigned threads = BLOCK; /* of a block */
 };
 
-/* The arguments are converted to what the kernel takes. */
+/* Converts the arguments to the kernel's parameter types. */
 template <typename... Takes, typename... Gets>
 static void launch(struct device *d, const struct launch_shape &l, void (*kernel)(Takes...), Gets... gets)
 {
@@ -42,14 +42,14 @@ static void launch(struct device *d, const struct launch_shape &l, void (*kernel
     cuda_launched(d, l.name, cudaLaunchKernelEx(&config, kernel, (Takes)gets...));
 }
 
-/* So many blocks that each has `share` of n, but no more than `most`; at least one */
+/* Number of blocks so that each has `share` of n, at most `most` and at least one */
 static inline unsigned blocks_for(int64_t n, int64_t share, unsigned most)
 {
     int64_t blocks = (n + share - 1) / share;
     return blocks < 1 ? 1 : blocks > most ? most : (unsigned)blocks;
 }
 
-/* body(i) for every i below n: neighbours in memory by neighbours in a warp */
+/* Calls body(i) for every i below n: neighbours in memory by neighbours in a warp */
 template <typename Body> static __global__ void each_element(Body body, int64_t n)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -62,15 +62,14 @@ template <typename Body> static void each(struct device *d, const char *name, Bo
     launch(d, {name, blocks_for(n, BLOCK, EACH_BLOCKS_MAX), 1}, each_element<Body>, body, n);
 }
 
-/* a / b of numbers that are not negative. Most fit 32 bits, whose division is several times as
- * fast. */
+/* a / b of non-negative numbers. Most fit 32 bits, whose division is several times as fast. */
 ON_GPU int64_t quotient_of(int64_t a, int64_t b)
 {
     const bool is_short = ((uint64_t)(a | b) >> 32) == 0;
     return is_short ? (int64_t)((uint32_t)a / (uint32_t)b) : a / b;
 }
 
-/* Sums and the largest of a warp, in a fixed order: every lane gets the same bits. */
+/* Sum and maximum over a warp, in a fixed order: every lane gets the same bits. */
 template <typename Number> ON_GPU Number warp_sum(Number x)
 {
     for (int distance = WARP / 2; distance > 0; distance /= 2)
@@ -87,7 +86,7 @@ ON_GPU float warp_max(float x)
     return x;
 }
 
-/* Sum over the block by a tree; lane: shared memory of BLOCK doubles. All threads must call it. */
+/* Sum over the block, in a tree; lane: shared memory of BLOCK doubles. All threads must call it. */
 ON_GPU double block_sum(double *lane, double own)
 {
     lane[threadIdx.x] = own;
@@ -99,7 +98,7 @@ ON_GPU double block_sum(double *lane, double own)
     return lane[0];
 }
 
-/* This thread's warp among all of the grid, and how many there are */
+/* Index of this thread's warp within the grid, and the number of warps */
 ON_GPU int64_t grid_warp()
 {
     return (int64_t)blockIdx.x * BLOCK_WARPS + threadIdx.x / WARP;
@@ -115,18 +114,18 @@ ON_GPU int lane_index()
     return (int)(threadIdx.x % WARP);
 }
 
-/* What `blocks` blocks have left in partials, added up in their order into one of the device's
- * results (below RESULTS_MAX). In reduce.cu. */
+/* Sums the partials of `blocks` blocks, in order, into one of the device's results (below
+ * RESULTS_MAX). In reduce.cu. */
 void cuda_sum_partials(struct device *, unsigned blocks, int result);
 
-/* Blocks of a reduction over n: by n alone, so that the sum has the same bits in every run, and
- * enough to keep the memory of the largest GPU busy */
+/* Blocks of a reduction over n: depends only on n, so that the sum has the same bits in every run,
+ * and enough to keep the memory of the largest GPU busy */
 static inline unsigned reduction_blocks(int64_t n)
 {
     return blocks_for(n, BLOCK * 16, 2048);
 }
 
-/* Blocks where each row has a warp of its own */
+/* Blocks if each row has its own warp */
 static inline unsigned row_blocks(int64_t rows)
 {
     return blocks_for(rows, BLOCK_WARPS, EACH_BLOCKS_MAX);

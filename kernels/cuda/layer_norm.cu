@@ -1,4 +1,4 @@
-/* layer_norm.cu - each row less its mean, over its deviation. */
+/* layer_norm.cu - normalizes each row to mean 0 and variance 1. */
 #include "kernels/cuda/rows.cuh"
 
 struct layer_norm_row {

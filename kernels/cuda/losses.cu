@@ -1,10 +1,10 @@
 /* losses.cu - losses of rows and their gradients. */
 #include "kernels/cuda/rows.cuh"
 
-/* What a row of the loss is made of besides its logits */
+/* The target of a row */
 struct softmax_target {
     int32_t label;
-    float weight, share, own; /* of the label: own + share, of every other class: share */
+    float weight, share, own; /* label: own + share, every other class: share */
 };
 
 /* With z = x - max and S = sum(e^z): loss = log S - sum(target z), gradient = e^z / S - target,
@@ -53,7 +53,7 @@ struct softmax_loss_row {
     template <typename Row> __device__ double operator()(const Row &row) const
     {
         float held[HELD];
-        double sum = 0, below_top = 0; /* sum(z): what smoothing spreads over all classes */
+        double sum = 0, below_top = 0; /* below_top: sum(z), for label smoothing */
         const struct softmax_target t = target_of(row);
         const bool has_row = row.columns > 0, has_label = has_row && t.label >= 0;
         const float logit = has_label ? c.logits[row.row * row.columns + t.label] : 0.0f;
@@ -84,7 +84,7 @@ void cuda_softmax_cross_entropy(struct device *d, const struct cross_entropy *c)
              is_packed(c->logits) && is_packed(c->gradient));
 }
 
-/* Which loss it is is the same for all numbers, which costs less than kernels of each. */
+/* All threads take the same branch on the kind of loss, which costs less than a kernel per kind. */
 struct pair_row {
     enum { IS_SUM = false, BLOCKS = 2 };
     struct pairs p;

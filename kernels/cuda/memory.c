@@ -1,8 +1,8 @@
-/* memory.c - memory of the GPU, the way to it and back, and the failures of queued work.
+/* memory.c - GPU memory, copies to and from it, and failures of queued work.
  *
- * The host's memory is not pinned, so what crosses goes through two pinned stretches: while one is
- * under way the other is filled or emptied. An upload returns when the host's memory may change
- * again; a download returns when all has arrived.
+ * The host's memory is not pinned, so copies go through two pinned buffers: while one is being
+ * copied the other is filled or emptied. An upload returns when the host's memory may change again;
+ * a download returns when all data have arrived.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Kernels of ours and of libraries are loaded when they are first used, tens of megabytes or more
- * for cuBLAS; and CUDA takes memory by pages of 2 MiB, whose ends are lost. */
+/* Our kernels and those of libraries are loaded on first use, tens of megabytes or more for cuBLAS;
+ * and CUDA allocates memory in pages of 2 MiB, whose ends are wasted. */
 enum { RESERVED_BYTES = 256 << 20 };
 
 enum { /* cudaError..., which older headers lack */
@@ -20,9 +20,9 @@ enum { /* cudaError..., which older headers lack */
        MPS_CLIENT_TERMINATED = 810,
 };
 
-/* What programs are told of a GPU that has errors in its memory or its links, is gone from the bus,
- * was taken away or kept a display waiting, and of services that start anew. Accesses beyond memory
- * and the like are a program's own mistakes and come again. */
+/* Errors of a GPU with failing memory or links, that has fallen off the bus, was taken away or
+ * stalled a display, and of services that restart. Invalid accesses and the like are bugs of the
+ * program and will recur. */
 static const int lost[] = {
     cudaErrorNoDevice,
     cudaErrorDevicesUnavailable,
@@ -50,7 +50,7 @@ err cuda_kind(cudaError_t status)
     return status == cudaErrorMemoryAllocation ? ERR_MEMORY : ERR_DEVICE;
 }
 
-/* Queued work may fail long before it is noticed, unless each kernel is waited for. */
+/* Queued work may have failed long before it is noticed, unless each kernel is waited for. */
 void cuda_remember(struct device *d, err kind, const char *call, const char *why)
 {
     struct cuda_state *state = d->state;
@@ -76,7 +76,7 @@ bool cuda_check(struct device *d, cudaError_t status, const char *call)
 {
     if (status == cudaSuccess) return true;
     cuda_remember(d, cuda_kind(status), call, cudaGetErrorString(status));
-    (void)cudaGetLastError(); /* one that does no lasting harm must not come out of another call */
+    (void)cudaGetLastError(); /* a non-sticky error must not be reported by another call */
     return false;
 }
 
@@ -98,7 +98,7 @@ bool cuda_may_queue(struct device *d)
     return !state->is_silent || cuda_await_stream(d, state->stream); /* which fails at once */
 }
 
-/* A watched device waits for every kernel, so that a failure is known to be its own. */
+/* A watched device waits for every kernel, to attribute a failure to it. */
 void cuda_launched(struct device *d, const char *kernel, cudaError_t status)
 {
     struct cuda_state *state = d->state;
@@ -138,15 +138,15 @@ static err synchronize(struct device *d)
     return cuda_failure(state);
 }
 
-/* A watched device has managed memory, which the host reaches by the same address while nothing is
- * queued, and which is the GPU's own where it works: libraries take it for what they mostly get. */
+/* A watched device uses managed memory, which the host accesses at the same address while nothing
+ * is queued, and which is in GPU memory otherwise: libraries treat it like ordinary memory. */
 static cudaError_t take(const struct cuda_state *state, size_t bytes, void **ret)
 {
     return state->is_watched ? cudaMallocManaged(ret, bytes, cudaMemAttachGlobal)
                              : cudaMalloc(ret, bytes);
 }
 
-/* What is free is asked for directly: that this fails too is no news. */
+/* Asks CUDA for the free memory directly; a failure of that is not reported as well. */
 static err refuse(const struct cuda_state *state, size_t bytes, cudaError_t status)
 {
     size_t free_bytes = 0, all;
@@ -169,7 +169,7 @@ static err allocate(struct device *d, size_t bytes, void **ret)
     void *memory;
     if (state->is_silent) return fail(ERR_LOST, "GPU %d does not answer any more", state->index);
     cuda_select(d);
-    /* More than there are addresses is no valid value to some calls. */
+    /* Some calls reject sizes above the address space. */
     const bool is_possible = whole <= PTRDIFF_MAX;
     const cudaError_t status =
         is_possible ? take(state, whole, &memory) : cudaErrorMemoryAllocation;
@@ -195,18 +195,18 @@ static void release(struct device *d, void *memory)
     const struct cuda_state *state = d->state;
     if (!memory) return;
     cuda_select(d);
-    (void)cuda_await_stream(d, state->stream); /* as freeing does, but without a limit */
+    (void)cuda_await_stream(d, state->stream); /* freeing waits, too, but without a limit */
     if (state->is_silent) return;
     cuda_check(d, cudaFree(memory), "cudaFree");
 }
 
-/* A piece of what crosses, and the staging that it goes through */
+/* A piece of a copy, and its staging buffer */
 struct staged_piece {
     size_t at, bytes;
     int staging;
 };
 
-/* In turn over all that crosses: a second small upload does not wait for the first. */
+/* Alternates over all copies: a second small upload does not wait for the first. */
 static struct staged_piece piece_at(struct cuda_state *state, size_t at, size_t bytes)
 {
     const size_t left = bytes - at;
@@ -215,7 +215,7 @@ static struct staged_piece piece_at(struct cuda_state *state, size_t at, size_t 
     return (struct staged_piece){at, left < STAGING_BYTES ? left : STAGING_BYTES, staging};
 }
 
-/* Waits until the staging's last journey is over. */
+/* Waits until the last copy from or to the staging buffer is done. */
 static bool staging_ready(struct device *d, const struct staged_piece *p)
 {
     const struct cuda_state *state = d->state;
@@ -257,7 +257,7 @@ static bool fetch(struct device *d, const struct staged_piece *p, const void *de
                 cudaMemcpyDeviceToHost);
 }
 
-/* The next piece is under way while this one is taken out of its staging. */
+/* The next piece is copied while this one is taken out of its staging buffer. */
 static void download(struct device *d, void *host, const void *device_memory, size_t bytes)
 {
     struct cuda_state *state = d->state;
@@ -309,7 +309,7 @@ err cuda_memory_init(struct device *d)
     return cuda_async_init(state);
 }
 
-/* What cannot be freed is not there any more: the context is broken. */
+/* Failures to free are ignored: the context is broken then. */
 void cuda_memory_fini(struct cuda_state *state)
 {
     cuda_async_fini(state);

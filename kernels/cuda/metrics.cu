@@ -1,8 +1,8 @@
-/* metrics.cu - how many predictions are right. Counts travel as doubles, which hold them exactly.
- */
+/* metrics.cu - counts correct predictions. Counts are transferred as doubles, which hold them
+ * exactly. */
 #include "kernels/cuda/rows.cuh"
 
-/* 1 from the first of the row's threads where the row counts */
+/* The first thread of a row returns 1 if the row counts */
 struct top_row {
     enum { IS_SUM = true, BLOCKS = 3 };
     const float *logits;   /* [rows, classes] */

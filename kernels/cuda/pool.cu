@@ -1,8 +1,8 @@
 /* pool.cu - max and average pooling of images [batch, y, x, channel].
  *
- * Forward has a thread for each output, backward one for each input, which collects what the
- * windows over it give: nothing is added by two threads, and the order is always the same. Where
- * channels come in fours, a thread has four of them.
+ * Forward has one thread per output; backward one per input, which sums the gradients of the
+ * windows that contain it: so no two threads add to the same number, and the order is always the
+ * same. If channels are a multiple of four, a thread computes four of them.
  */
 #include "kernels/cuda/product/packs.cuh"
 
@@ -11,16 +11,17 @@ ON_GPU int32_t quotient_of(int32_t a, int32_t b)
     return (int32_t)((uint32_t)a / (uint32_t)b); /* neither is negative */
 }
 
-/* Index: what counts the numbers of both images; divisions of 32 bits are several times as fast */
+/* Index: an integer type for indices into both images; 32-bit divisions are several times as fast
+ */
 template <typename Index> struct pooling {
     Index in_y, in_x, out_y, out_x, kernel_y, kernel_x, stride_y, stride_x, pad_top, pad_left,
         channels;
-    float *out;               /* the result: y, or dx of a gradient */
-    const float *in, *dy, *y; /* x; what a gradient needs besides */
+    float *out;               /* the result: y, or dx */
+    const float *in, *dy, *y; /* x; dy and y for gradients */
     bool add;
 };
 
-/* One number of an image: which image, where, which channel */
+/* An element of an image: which image, position, channel */
 template <typename Index> struct place {
     Index image, y, x, channel;
 };
@@ -84,7 +85,8 @@ ON_GPU Index out_corner(const struct pooling<Index> &p, const struct place<Index
     return at.image * p.out_y * p.out_x * p.channels + at.channel;
 }
 
-/* What becomes of a window's cells: begun with, joined one by one, ended. Without cells it is 0. */
+/* How a window's cells are combined: initial value, combination, final step. Without cells the
+ * result is 0. */
 struct largest {
     static __device__ float begin(bool has_cells)
     {
@@ -141,7 +143,8 @@ template <typename Rule, typename Index> struct pool_body {
     }
 };
 
-/* What the window over output (y, x) gives to a cell: all of dy to its first maximum */
+/* The gradient that a cell gets from the window of output (y, x): all of dy for its first maximum
+ */
 template <typename Index, int WIDTH> struct max_share {
     const struct pooling<Index> &p;
     const struct place<Index> &cell;
@@ -229,7 +232,7 @@ static int64_t out_count(const struct pool2d *s)
     return window_outputs(&s->window) * s->channels;
 }
 
-/* What a call is about; in, dy and y may be NULL. */
+/* The arguments of a call; in, dy and y may be NULL. */
 struct pool_call {
     const char *name;
     const struct pool2d *shape;
@@ -258,7 +261,7 @@ template <typename Index> static struct pooling<Index> pooling_of(const struct p
             c.add};
 }
 
-/* n: the numbers of c.out */
+/* n: elements of c.out */
 template <template <typename> typename Body>
 static void run_pool(struct device *d, const struct pool_call &c, int64_t n)
 {

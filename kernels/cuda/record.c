@@ -1,9 +1,9 @@
-/* record.c - queued work as a CUDA graph: launched as a whole, where each kernel alone would take
- * longer to launch than to run.
+/* record.c - records queued work as a CUDA graph, launched as a whole, because launching each
+ * kernel would take longer than running it.
  *
- * The stream is captured: its calls make nodes of a graph, those of the stream for downloads too,
- * which forks from it by an event and is joined before the end. Library calls that may not be made
- * meanwhile break the capture, and then nothing was done.
+ * The stream is captured: its calls become nodes of a graph, and so do those of the stream for
+ * downloads, which forks from it by an event and is joined before the end. Library calls that are
+ * not allowed meanwhile invalidate the capture, and then nothing was executed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,18 +12,18 @@
 
 struct recording {
     cudaGraphExec_t graph;
-    const struct mark *follows; /* NULL: no upload that was marked last */
+    const struct mark *follows; /* NULL: none */
 };
 
-/* A GPU that broke is no matter of the recording: synchronize() is to tell it too. */
+/* A failed GPU is not only the recording's error: synchronize() must report it, too. */
 static err keep_lost(struct cuda_state *state, err e)
 {
-    if (e == ERR_LOST) state->failure = e; /* its text is still there */
+    if (e == ERR_LOST) state->failure = e; /* its text is still stored */
     return e;
 }
 
-/* In this thread alone; others are free to call CUDA meanwhile. What failed before is not for
- * whoever can do without a recording: synchronize() has yet to tell it. */
+/* Captures this thread only; others may call CUDA meanwhile. Earlier failures are left for
+ * synchronize(), because callers can do without a recording. */
 err cuda_record(struct device *d)
 {
     struct cuda_state *state = d->state;
@@ -38,7 +38,7 @@ err cuda_record(struct device *d)
     return OK;
 }
 
-/* What failed while it was captured comes from here and not from synchronize(). */
+/* Returns failures during the capture, which synchronize() then does not report. */
 static err end_capture(struct device *d, cudaGraph_t *ret)
 {
     struct cuda_state *state = d->state;
@@ -60,7 +60,7 @@ err cuda_record_end(struct device *d, struct recording **ret)
     if (!e)
         e = cuda_demand(cudaGraphInstantiate(&recording->graph, graph, 0), "cudaGraphInstantiate");
     if (graph) (void)cudaGraphDestroy(graph);
-    (void)cudaGetLastError(); /* a capture that was broken leaves one behind */
+    (void)cudaGetLastError(); /* an invalidated capture leaves an error behind */
     if (e) {
         free(recording);
         return e;
@@ -80,7 +80,7 @@ void cuda_replay(struct device *d, const struct recording *recording)
         state->up.is_used = false;
 }
 
-/* One that is under way is done first. */
+/* Waits for a running replay. */
 void cuda_recording_close(struct device *d, struct recording *recording)
 {
     const struct cuda_state *state = d->state;

@@ -1,5 +1,5 @@
-/* recurrent.cu - one step of recurrent cells, beside their products: a thread has a unit of an
- * example. */
+/* recurrent.cu - one step of recurrent cells, except their matrix products: one thread per unit of
+ * an example. */
 #include "kernels/cuda/launch.cuh"
 
 #define EACH_UNIT(name, cell, per_unit)                                                            \

@@ -1,7 +1,7 @@
-/* reduce.cu - a vector to one number.
+/* reduce.cu - reduces a vector to one number.
  *
- * Blocks, whose number follows from the length alone, add up their elements in double and then by a
- * tree; one last block does the same with what they left. No atomics: the order is always the same.
+ * Blocks, whose number depends only on the length, sum their elements in double and then in a tree;
+ * one last block sums their results in the same way. No atomics: the order is always the same.
  */
 #include "kernels/cuda/product/packs.cuh"
 
@@ -73,7 +73,7 @@ static void queue_sum(struct device *d, const struct summed &of, int result)
     }
 }
 
-/* One copy brings what was queued for many. A vector without elements has no place in it. */
+/* Copies the results of many vectors at once. Empty vectors take part in none of this. */
 static void sum_some(struct device *d, const struct summed *of, int count, double *ret_sums)
 {
     int queued = 0, taken = 0;
@@ -91,7 +91,7 @@ void cuda_sums(struct device *d, const struct summed *of, int count, double *ret
     }
 }
 
-/* On a device that has failed nothing is known to be. */
+/* false on a device that has failed. */
 bool cuda_all_finite(struct device *d, const float *x, int64_t n)
 {
     const struct cuda_state *state = (const struct cuda_state *)d->state;

@@ -1,21 +1,21 @@
-/* replays.c - whether a GPU says "not yet" of an event in a recording from the launch on until the
- * event's own node has run.
+/* replays.c - tests whether a GPU reports an event of a graph as not reached from the graph's
+ * launch until the event's own node has run.
  *
- * NVIDIA's reference does not say that it does. One that marks the event only when its node runs
- * would answer with what the last launch has left, and the host would take what that one brought
- * down for this one's. So each GPU is asked once: about an event behind work that takes it longer
- * than the host takes to ask. Nothing that goes wrong here is a failure: then it is not known, and
- * who waits for a mark in a recording waits for all that is queued.
+ * NVIDIA's reference does not promise it. A GPU that updates the event only when its node runs
+ * would report the state after the launch before, and the host would take data downloaded by that
+ * one for this one's. So each GPU is tested once, with an event after work that takes the GPU
+ * longer than the query takes the host. Errors here are no failure: then the answer is unknown, and
+ * waiting for a mark in a recording waits for all queued work.
  */
 #include <stdio.h>
 
 #include "kernels/cuda/cuda.h"
 
-/* One after the other they take 0.1 ms, as each has to be started, ten times what a launch and a
- * question take. */
+/* Together they take 0.1 ms, because each has to be started: ten times as long as a launch and a
+ * query. */
 enum { WORK_BYTES = 1 << 20, WORK_TIMES = 64 };
 
-/* The host may be held up between launch and question. */
+/* The host may be delayed between launch and query. */
 enum { TRIES_MAX = 8 };
 
 enum replay_answer { ASKED_TOO_LATE, HOLDS, TOLD_EARLY, BROKEN };
@@ -58,7 +58,7 @@ static bool open_trial(struct trial *t, cudaStream_t stream)
     return is_made;
 }
 
-/* The first launch leaves an event that has been reached. */
+/* The first launch leaves the event reached. */
 static enum replay_answer ask(struct device *d, const struct trial *t)
 {
     const struct cuda_state *state = d->state;
@@ -77,7 +77,7 @@ static enum replay_answer ask(struct device *d, const struct trial *t)
 static void close_trial(struct device *d, const struct trial *t)
 {
     const struct cuda_state *state = d->state;
-    (void)cudaGetLastError(); /* of a question that came in time, or of what went wrong */
+    (void)cudaGetLastError(); /* of a query that came in time, or of a failure */
     (void)cuda_await_stream(d, state->stream);
     if (state->is_silent) return;
     if (t->graph) (void)cudaGraphExecDestroy(t->graph);

@@ -1,4 +1,4 @@
-/* rounded.cu - floats to numbers of half their bytes, and sums of such. */
+/* rounded.cu - rounds floats to 16 bits, and sums 16-bit numbers. */
 #include "kernels/cuda/launch.cuh"
 
 struct round_off_body {
@@ -18,7 +18,7 @@ void cuda_round_off(struct device *d, uint16_t *y, float *error, const float *x,
     each(d, "round_off", round_off_body{y, error, x, as}, n);
 }
 
-/* Travels with the launch, whose arguments may have 4 KiB. */
+/* Passed as a kernel argument, limited to 4 KiB. */
 enum { SOURCES_MAX = 256 };
 
 struct sum_rounded_body {

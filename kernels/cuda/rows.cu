@@ -76,16 +76,16 @@ void cuda_softmax_back(struct device *d, float *dx, const float *dy, const float
              is_packed(dx) && is_packed(dy) && is_packed(y));
 }
 
-/* Sums over rows: neighbouring threads take neighbouring columns, as many rows at once as a block
- * has room for; blocks share out the rows in slices, as many as the shape says, and leave doubles
- * behind. Rows are counted in cells of WIDTH numbers. */
+/* Sums over rows: neighbouring threads sum neighbouring columns, and as many rows at once as fit
+ * into a block; the rows are split among blocks in slices, whose number depends on the shape, and
+ * which leave sums in double. Columns are processed in cells of WIDTH numbers. */
 enum { SLICE_LOADS_MIN = 4 /* of a thread */ };
 
 struct column_sums {
     const float *x; /* [rows, columns] */
     int64_t rows, columns, slice_rows;
     int cells, block_rows; /* of a block */
-    bool is_whole;         /* cells may be read by one access */
+    bool is_whole;         /* each cell can be read by one access */
     double *partials;      /* [columns, slices] */
     float *sums;           /* [columns] */
     bool add;
@@ -99,7 +99,7 @@ template <int WIDTH> ON_GPU void read_cell(const struct column_sums &c, float *x
         x[0] = c.x[at];
 }
 
-/* The rows row, row + block_rows ..., LOADS of them at once */
+/* Sums the rows row, row + block_rows ..., LOADS of them at once */
 template <int WIDTH>
 ON_GPU void add_rows(const struct column_sums &c, double *sum, int64_t row, int64_t end,
                      int64_t column)
@@ -143,7 +143,7 @@ static __global__ void __launch_bounds__(BLOCK, RESIDENT_BLOCKS) sum_columns(str
     }
 }
 
-/* A warp for each column */
+/* One warp per column */
 static __global__ void add_slices(struct column_sums c, int slices)
 {
     for (int64_t column = grid_warp(); column < c.columns; column += grid_warps()) {
@@ -155,7 +155,7 @@ static __global__ void add_slices(struct column_sums c, int slices)
     }
 }
 
-/* Enough to keep a large GPU busy, as far as there are rows and room for what they leave */
+/* Enough to keep a large GPU busy, limited by the rows and by the room for partial sums */
 static unsigned slices_of(const struct column_sums &c, unsigned blocks_x)
 {
     const int64_t room = PARTIALS_MAX / c.columns, wanted = BLOCKS_AT_ONCE / blocks_x;

@@ -1,8 +1,8 @@
-/* update.cu - any optimizer: its formula on the numbers of one element, which are in registers. */
+/* update.cu - all optimizers: the formula on the numbers of one element, in registers. */
 #include "kernels/cuda/product/packs.cuh"
 #include "kernels/rules.h"
 
-/* What is written comes first among what is read: value, slots, gradient. */
+/* The written vectors come first among those read: value, slots, gradient. */
 template <typename Rule, int FORM> struct rule_element {
     typename Rule::constants k;
     float decay;
@@ -37,7 +37,7 @@ static void update_by(struct device *d, const struct update *u, int64_t n)
         update_form<Rule, 0>(d, u, n);
 }
 
-/* A thread has one number of a row: of those that are named, or of all. */
+/* One thread per number of a row: of the named rows, or of all. */
 template <typename Rule, int FORM> struct row_body {
     struct row_update u;
     typename Rule::constants k;

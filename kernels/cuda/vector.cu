@@ -1,5 +1,5 @@
-/* vector.cu - kernels on plain vectors of floats: one formula each, for one number of every vector.
- */
+/* vector.cu - kernels on plain vectors of floats: one formula each, for one element of every
+ * vector. */
 #include "kernels/cuda/product/packs.cuh"
 
 struct fill_formula {
@@ -117,7 +117,7 @@ void cuda_regularize(struct device *d, float *gradient, const float *w, float l1
                 regularize_formula{l1, l2}, n);
 }
 
-/* Numbers are counted through the rows; a pack never leaves one. */
+/* Elements are numbered across rows; a pack is always within one row. */
 template <typename Index> struct strided_body {
     enum { COUNT = LOADS, BLOCKS = RESIDENT_BLOCKS };
     struct strided s;
@@ -164,7 +164,7 @@ void cuda_add_strided(struct device *d, const struct strided *s)
     run_strided(d, "add_strided", s, true);
 }
 
-/* The key of the mask is the same for all numbers of a thread, which reads it before it writes. */
+/* The key of the mask is the same for all elements of a thread, which reads it before it writes. */
 struct dropout_formula {
     float rate, kept;
     uint64_t key;
@@ -186,7 +186,7 @@ void cuda_dropout(struct device *d, const struct dropout *v, int64_t n)
                 dropout_formula{v->rate, 1.0f / (1.0f - v->rate), v->key, v->draw, v->first, v->add}, n);
 }
 
-/* Travels with the launch, whose arguments may have 4 KiB. */
+/* Passed as a kernel argument, limited to 4 KiB. */
 enum { SOURCES_MAX = 256 };
 
 /* The sum is written when it is complete: y may be one of the sources. */
@@ -200,7 +200,7 @@ struct ordered_body {
     {
         float sum[WIDTH];
         pack_read<WIDTH>(sum, sources[0] + i);
-#pragma unroll 4 /* this many are under way at once */
+#pragma unroll 4 /* this many loads in flight at once */
         for (int source = 1; source < count; source++) {
             float x[WIDTH];
             pack_read<WIDTH>(x, sources[source] + i);

@@ -1,9 +1,9 @@
-/* wait.c - waiting for the GPU, which has a limit: a GPU that hangs tells nobody.
+/* wait.c - waits for the GPU, with a time limit: a GPU that hangs reports nothing.
  *
- * CUDA's own waits have none, and keep a processor busy until they are over. Here the queue is
- * looked at, first without a pause, since most waits are short, then with pauses that grow with the
- * time that has gone by, so that they add little to it. Once the limit was reached nothing waits
- * for that GPU again: whoever tries hears of the same failure at once.
+ * CUDA's own waits have no limit, and keep a CPU core busy. Here the queue is polled, at first
+ * without pauses, because most waits are short, then with pauses in proportion to the time waited,
+ * so that they add little to it. Once the limit was reached nothing waits for that GPU again:
+ * further waits fail at once with the same error.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -13,18 +13,19 @@
 #include "kernels/cuda/cuda.h"
 
 enum {
-    LOOK_NS = 200000, /* so long without a pause: about a step of a small model */
+    LOOK_NS = 200000, /* polls this long without pauses: about a step of a small model */
     PAUSE_SHARE = 64,
     PAUSE_MIN_NS = 10000,
     PAUSE_MAX_NS = 1000000,
-    PAUSE_LATE_NS = 1000, /* a pause may be so much longer; the system's own custom is 50 us */
+    PAUSE_LATE_NS = 1000, /* timer slack: a pause may be this much longer; the system's default is
+                             50 us */
     SECOND_NS = 1000000000,
     MILLISECOND_NS = 1000000,
 };
 
 struct awaited_stream {
     cudaStream_t stream;
-    cudaEvent_t event; /* NULL: all that is queued in the stream */
+    cudaEvent_t event; /* NULL: all work queued in the stream */
 };
 
 static const char *call_of(const struct awaited_stream *a)
@@ -32,7 +33,7 @@ static const char *call_of(const struct awaited_stream *a)
     return a->event ? "cudaEventQuery" : "cudaStreamQuery";
 }
 
-/* Work that is not done is no failure, and must not come out of another call as one. */
+/* Unfinished work is no failure, and must not be reported by another call as one. */
 static cudaError_t look(const struct awaited_stream *a)
 {
     const cudaError_t status = a->event ? cudaEventQuery(a->event) : cudaStreamQuery(a->stream);
@@ -109,5 +110,5 @@ void cuda_wait_init(struct cuda_state *state)
 {
     state->wait_limit_ms = GPU_WAIT_LIMIT_S * 1000;
     (void)prctl(PR_SET_TIMERSLACK, PAUSE_LATE_NS, 0, 0,
-                0); /* of this thread; else waits are late */
+                0); /* for this thread; otherwise waits end late */
 }

@@ -1,17 +1,17 @@
-/* blas.c - cuBLAS, called by numbers of its header, which the build does not need.
+/* blas.c - cuBLAS, called with constants of its header, which the build does not need.
  *
- * Products are the same in every run: one stream, scratch memory of our own and no atomics.
+ * Products have the same bits in every run: one stream, our own scratch memory and no atomics.
  */
 #include "kernels/cuda/cuda.h"
 
 enum {
     SUCCESS = 0,                /* CUBLAS_STATUS_SUCCESS */
-    WORKSPACE_BYTES = 32 << 20, /* what NVIDIA advises for Hopper; less for older ones */
+    WORKSPACE_BYTES = 32 << 20, /* NVIDIA's advice for Hopper; older GPUs need less */
 };
 
 static const char *const parts[] = {"cublasLt", NULL};
 
-/* Their interfaces are the same as far as they are used here. */
+/* Their interfaces are the same for the functions used here. */
 static const int majors[] = {13, 12, 0};
 
 static const struct library_kind kind = {"cublas", "cublasGetProperty", parts, majors, true};
@@ -58,7 +58,7 @@ static err set_up(struct cuda_state *state)
         (void)cudaGetLastError();
         return fail(ERR_MEMORY, "no memory for cuBLAS");
     }
-    /* setting the stream takes a workspace away, so this order */
+    /* in this order, because setting the stream resets the workspace */
     TRY(demand(blas, set_stream(blas->handle, state->stream), "cublasSetStream"));
     return demand(blas, set_workspace(blas->handle, blas->workspace, WORKSPACE_BYTES),
                   "cublasSetWorkspace");

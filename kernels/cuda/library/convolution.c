@@ -1,17 +1,17 @@
-/* convolution.c - who computes a convolution: cuDNN where it was found and does the shape as it
- * must be done, kernels of our own otherwise; each direction by itself. */
+/* convolution.c - chooses who computes a convolution, per direction: cuDNN if it was found and
+ * supports the shape as required, else our own kernels. */
 #include <stdlib.h>
 
 #include "kernels/cuda/library/dnn.h"
 
 struct conv2d_plan {
     struct dnn_convolution dnn;
-    struct own_conv2d *own; /* NULL: cuDNN does all directions */
-    int64_t pixels;         /* of the output, through the batch */
+    struct own_conv2d *own; /* NULL: cuDNN computes all directions */
+    int64_t pixels;         /* of the output, in the whole batch */
 };
 
-/* Whether cuDNN leaves any direction to us. A shape that cannot be it leaves as a whole, so that
- * our own refuse it. */
+/* Whether cuDNN leaves any direction to us. It leaves all directions of an impossible shape, which
+ * our kernels then refuse. */
 static bool needs_own(const struct dnn_convolution *dnn)
 {
     for (int i = 0; i < DNN_DIRECTIONS; i++)
@@ -19,7 +19,7 @@ static bool needs_own(const struct dnn_convolution *dnn)
     return false;
 }
 
-/* Asks cuDNN the same as opening it will, and takes nothing. */
+/* Asks cuDNN the same as opening will, without allocating memory. */
 size_t cuda_conv2d_bytes(struct device *d, const struct conv2d *shape)
 {
     struct dnn_convolution dnn;
@@ -30,7 +30,7 @@ size_t cuda_conv2d_bytes(struct device *d, const struct conv2d *shape)
     return bytes;
 }
 
-/* Takes half-made ones. */
+/* Accepts partly opened ones. */
 void cuda_conv2d_close(struct device *d, struct conv2d_plan *p)
 {
     if (!p) return;
@@ -65,7 +65,7 @@ static bool is_by_dnn(const struct conv2d_plan *p, enum dnn_direction direction)
     return p->dnn.choices[direction].convolution != NULL;
 }
 
-/* cuDNN could add the bias and apply relu itself, but does not promise what becomes of NaN. */
+/* cuDNN could add the bias and apply relu itself, but does not specify the result for NaN. */
 void cuda_conv2d_forward(struct device *d, struct conv2d_plan *p, float *y, const float *x,
                          const float *kernel, const float *bias, float *pre, enum activation kind,
                          float alpha)

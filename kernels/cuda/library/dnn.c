@@ -1,14 +1,14 @@
-/* dnn.c - cuDNN, opened and called by numbers of its headers, which the build does not need.
+/* dnn.c - cuDNN, opened and called with constants of its headers, which the build does not need.
  *
- * These are its functions of old, which version 9 calls deprecated and still has: what is
- * asked of them is a convolution at a time, for which the newer graphs would need many more calls.
+ * Uses its legacy functions, which version 9 has deprecated but still has: we need single
+ * convolutions, for which the newer graph API would need many more calls.
  */
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "kernels/cuda/library/dnn.h"
 
-/* It opens these itself when it first needs them, and ends the program where one is missing. */
+/* cuDNN loads these on demand, and ends the program if one is missing. */
 static const char *const parts[] = {"cudnn_graph",
                                     "cudnn_ops",
                                     "cudnn_cnn",
@@ -17,15 +17,15 @@ static const char *const parts[] = {"cudnn_graph",
                                     "cudnn_engines_runtime_compiled",
                                     NULL};
 
-/* What it compiles some kernels with, from CUDA's toolkit: the second needs the first. */
+/* Compilers for some of its kernels, from CUDA's toolkit: the second needs the first. */
 static const char *const compilers[] = {"nvrtc-builtins", "nvrtc", NULL};
 
-/* Older ones are split otherwise, and know no GPU after Hopper. */
+/* Older ones are split differently, and support no GPU after Hopper. */
 static const int majors[] = {9, 0};
 
 static const struct library_kind kind = {"cudnn", "cudnnGetProperty", parts, majors, false};
 
-/* Its functions, and where they go in struct cuda_dnn */
+/* Its functions, and their members of struct cuda_dnn */
 #define GOES(member) offsetof(struct cuda_dnn, member)
 static const struct function {
     const char *name;
@@ -64,7 +64,7 @@ err cuda_dnn_find(struct cuda_library *ret)
     return cuda_library_find(&kind, ret);
 }
 
-/* The name of what is missing is told, since a cuDNN may come without some of it one day. */
+/* The error names the missing function, because a future cuDNN may lack some. */
 static err find_functions(struct cuda_dnn *dnn)
 {
     for (int i = 0; i < FUNCTIONS; i++)
@@ -79,7 +79,7 @@ static err demand(const struct cuda_dnn *dnn, int status, const char *call)
     return status == DNN_SUCCESS ? OK : fail(ERR_DEVICE, "%s: %s", call, dnn->status_text(status));
 }
 
-/* The handle takes memory of the GPU that the calling thread has chosen. */
+/* The handle allocates memory on the calling thread's current GPU. */
 static err set_up(struct cuda_dnn *dnn, cudaStream_t stream)
 {
     TRY(cuda_dnn_find(&dnn->library));
@@ -89,8 +89,8 @@ static err set_up(struct cuda_dnn *dnn, cudaStream_t stream)
     return demand(dnn, dnn->set_stream(dnn->handle, stream), "cudnnSetStream");
 }
 
-/* With bf16 its results would be bf16 numbers too, and where it may convert what is float32 it
- * makes half precision of it, which overflows. */
+/* With bf16 its results would be bf16, too, and where it may convert float32 it uses half
+ * precision, which overflows. */
 err cuda_dnn_open(struct device *d, enum precision precision)
 {
     struct cuda_state *state = d->state;

@@ -1,8 +1,8 @@
-/* dnn.h - cuDNN as far as it is used: by the numbers and prototypes of its own headers, which need
- * not be there. Its handles and descriptors are plain pointers here, its enums ints.
+/* dnn.h - the part of cuDNN that is used, with constants and prototypes of its headers, which need
+ * not be installed. Its handles and descriptors are plain pointers here, its enums ints.
  *
- * A convolution has three directions, and cuDNN's functions for them differ in what they take and
- * give, but not in their shape:
+ * A convolution has three directions; cuDNN's functions for them have the same signature with
+ * different operands:
  *
  *                  left      right     result
  *     forward      x         kernel    y
@@ -17,7 +17,7 @@
 
 #include "kernels/cuda/cuda.h"
 
-/* Numbers of cuDNN's headers, which it must not change within a major version */
+/* Constants of cuDNN's headers, stable within a major version */
 enum {
     DNN_SUCCESS = 0,           /* CUDNN_STATUS_SUCCESS */
     DNN_FLOAT = 0,             /* CUDNN_DATA_FLOAT */
@@ -31,19 +31,19 @@ enum {
 
 enum dnn_direction { DNN_FORWARD, DNN_BACK_DATA, DNN_BACK_KERNEL, DNN_DIRECTIONS };
 
-/* cudnnConvolutionFwdAlgoPerf_t and its two sisters: a way to compute that cuDNN offers */
+/* cudnnConvolutionFwdAlgoPerf_t and its two backward variants: an algorithm that cuDNN offers */
 struct dnn_offer {
     int algorithm, status;
-    float time_ms; /* not measured: offers come in the order in which they are thought to be fast */
+    float time_ms; /* not measured: offers are sorted by expected speed */
     size_t workspace_bytes;
     int determinism, math;
     int reserved[3];
 };
 
-/* cuDNN's functions for one direction; left, right, result: descriptors of what the table above
- * names */
+/* cuDNN's functions for one direction; left, right, result: descriptors of the operands in the
+ * table above */
 struct dnn_calls {
-    /* at most `most` offers; asks tables, runs nothing */
+    /* at most `most` offers, by heuristics, without running anything */
     int (*offer)(void *handle, const void *left, const void *right, const void *convolution,
                  const void *result, int most, int *ret_count, struct dnn_offer *ret);
     int (*workspace)(void *handle, const void *left, const void *right, const void *convolution,
@@ -60,10 +60,11 @@ enum { DNN_NOTES_MAX = 1024 };
 /* cuDNN with a handle on the device's stream */
 struct cuda_dnn {
     struct cuda_library library;
-    void *handle;  /* NULL: not opened */
-    bool is_asked; /* somebody wanted it: it was opened, or could not be */
-    char notes[DNN_NOTES_MAX], told[DNN_NOTES_MAX]; /* for the user: to be told, and told last */
-    bool is_exact; /* products of float32 numbers alone, else of TF32 */
+    void *handle;                                   /* NULL: not opened */
+    bool is_asked;                                  /* the first use opened it, or failed to */
+    char notes[DNN_NOTES_MAX], told[DNN_NOTES_MAX]; /* messages for the user: new ones, and the last
+                                                       one returned */
+    bool is_exact; /* multiplies in float32 only, otherwise in TF32 */
     const char *(*status_text)(int status);
     int (*create)(void **ret), (*destroy)(void *handle);
     int (*set_stream)(void *handle, cudaStream_t);
@@ -80,10 +81,10 @@ struct cuda_dnn {
     struct dnn_calls calls[DNN_DIRECTIONS];
 };
 
-/* Adds a line to what device_note() tells. */
+/* Adds a line to the message of device_note(). */
 void dnn_note(struct cuda_dnn *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What cuDNN does of one convolution, and how. All zero: nothing. */
+/* The directions of one convolution that cuDNN computes, and how. All zero: none. */
 struct dnn_convolution {
     void *x, *kernel, *y; /* descriptors */
     struct dnn_choice {
@@ -93,21 +94,21 @@ struct dnn_convolution {
     } choices[DNN_DIRECTIONS];
     int64_t kernel_rows, out_channels; /* of our kernel as a matrix */
     int64_t x_floats, y_floats;
-    float *kernel_data; /* transposed; of the device, with the workspace behind it */
+    float *kernel_data; /* transposed, in device memory, followed by the workspace */
 };
 
-/* Asks cuDNN how it would compute this shape; what it cannot do, or not as it must be done, it is
- * not to do. Takes no memory of the device yet. */
+/* Asks cuDNN for algorithms for this shape, and chooses one per direction; directions that it
+ * cannot compute, or not as required, are left out. Does not allocate device memory. */
 void dnn_convolution_choose(struct device *, const struct conv2d *, struct dnn_convolution *ret);
 
-/* What dnn_convolution_open() takes; 0: cuDNN does nothing. */
+/* Bytes that dnn_convolution_open() allocates; 0: cuDNN computes nothing. */
 size_t dnn_convolution_bytes(const struct dnn_convolution *);
-/* Runs what was chosen once, as far as there is memory for it: a direction that fails then is not
- * cuDNN's any more, which is noted. */
+/* Runs each chosen direction once, as far as memory allows: one that fails is no longer computed by
+ * cuDNN, which is noted. */
 err dnn_convolution_open(struct device *, struct dnn_convolution *);
 void dnn_convolution_close(struct device *, struct dnn_convolution *);
 
-/* Of directions that were chosen. They queue, and nothing else. */
+/* Only for chosen directions. They only queue work. */
 void dnn_forward(struct device *, const struct dnn_convolution *, float *y, const float *x,
                  const float *kernel);
 void dnn_back_data(struct device *, const struct dnn_convolution *, float *dx, const float *dy,

@@ -1,23 +1,24 @@
 /* dnn_convolution.c - one convolution by cuDNN.
  *
- * How it is computed is decided when it is opened, by cuDNN's tables and not by timing, so that
- * every run on the same GPU and cuDNN decides alike. Running it queues work and nothing else, so
- * that it can be recorded.
+ * The algorithm is chosen when it is opened, by cuDNN's heuristics and not by timing, so that every
+ * run on the same GPU and cuDNN chooses the same. Running it only queues work, so that it can be
+ * recorded.
  */
 #include <limits.h>
 
 #include "kernels/cuda/library/dnn.h"
 
 enum {
-    WORKSPACE_MAX = 64 << 20, /* bytes of one convolution: what takes more is left to our kernels */
-    OFFERS_MAX = 24,          /* more than there are algorithms and ways to multiply */
-    ALIGNMENT = 256,          /* of the workspace behind the kernel */
+    WORKSPACE_MAX = 64 << 20, /* bytes for one convolution: our own kernels compute what needs more
+                               */
+    OFFERS_MAX = 24,          /* more than all algorithms and math types */
+    ALIGNMENT = 256,          /* of the workspace, which follows the kernel */
 };
 
-/* Algorithms that add products of the numbers as they are, in bits 1 << number: as CUDNN_
- * CONVOLUTION_FWD_ALGO_ IMPLICIT_GEMM, IMPLICIT_PRECOMP_GEMM and GEMM, BWD_DATA_ALGO_1 and
- * BWD_FILTER_ALGO_1. The others transform them (Fourier, Winograd) and round what is then large, or
- * add by whoever comes first. */
+/* Algorithms that sum products of the original numbers, as bits 1 << number:
+ * CUDNN_CONVOLUTION_FWD_ALGO_ IMPLICIT_GEMM, IMPLICIT_PRECOMP_GEMM and GEMM, BWD_DATA_ALGO_1 and
+ * BWD_FILTER_ALGO_1. The others transform them first (Fourier, Winograd), with larger rounding
+ * errors, or sum in an undefined order. */
 static const unsigned summing_algorithms[DNN_DIRECTIONS] = {
     [DNN_FORWARD] = 1u << 0 | 1u << 1 | 1u << 2,
     [DNN_BACK_DATA] = 1u << 1,
@@ -32,7 +33,7 @@ static const char *const call_names[DNN_DIRECTIONS] = {
 
 /* --- choosing --- */
 
-/* Whether all lie between the least that will do and the largest int */
+/* Whether all are from `least` to INT_MAX */
 static bool are_ints(const int64_t *numbers, size_t count, int64_t least)
 {
     for (size_t i = 0; i < count; i++)
@@ -40,8 +41,8 @@ static bool are_ints(const int64_t *numbers, size_t count, int64_t least)
     return true;
 }
 
-/* cuDNN counts in ints, and takes tensors of less than 2^31 elements. Through doubles, since the
- * products may not fit an int64_t either. */
+/* cuDNN counts in ints, and accepts tensors of fewer than 2^31 elements. In double, because the
+ * products may overflow an int64_t, too. */
 static bool is_countable(const struct conv2d *c)
 {
     const struct window2d *w = &c->window;
@@ -58,7 +59,7 @@ static bool is_countable(const struct conv2d *c)
            (double)w->kernel_y * (double)w->kernel_x * ins * outs <= INT_MAX;
 }
 
-/* What is read and written, [batch, y, x, channel] and [out, ky, kx, in] */
+/* Describes the operands, [batch, y, x, channel] and [out, ky, kx, in] */
 static bool describe(const struct cuda_dnn *dnn, const struct conv2d *c, struct dnn_convolution *p)
 {
     const struct window2d *w = &c->window;
@@ -73,8 +74,9 @@ static bool describe(const struct cuda_dnn *dnn, const struct conv2d *c, struct 
                            (int)w->kernel_x) == DNN_SUCCESS;
 }
 
-/* cuDNN pads both ends alike. More behind than is needed does no harm, as long as no window begins
- * there: what it says comes out must be what is wanted, which is asked of impossible shapes too. */
+/* cuDNN pads both ends alike. More padding at the end than needed does no harm, as long as no
+ * window begins there: so cuDNN's size of the result must be the wanted one, which is checked for
+ * impossible shapes, too. */
 static bool describe_windows(const struct cuda_dnn *dnn, const struct window2d *w,
                              const struct dnn_convolution *p, void *convolution)
 {
@@ -87,7 +89,7 @@ static bool describe_windows(const struct cuda_dnn *dnn, const struct window2d *
            batch == w->batch && channels == p->out_channels && y == w->out_y && x == w->out_x;
 }
 
-/* What a direction is given and gives */
+/* The operands and the result of a direction */
 struct operands {
     const void *left, *right, *result;
 };
@@ -104,7 +106,7 @@ static struct operands operands_of(const struct dnn_convolution *p, enum dnn_dir
     }
 }
 
-/* The same bits in every run, float32 throughout where that is asked for, and in memory's bounds */
+/* Whether an offer is deterministic, in float32 if required, and within the memory limit */
 static bool is_acceptable(const struct cuda_dnn *dnn, enum dnn_direction direction,
                           const struct dnn_offer *offer)
 {
@@ -115,7 +117,7 @@ static bool is_acceptable(const struct cuda_dnn *dnn, enum dnn_direction directi
            (summing_algorithms[direction] >> offer->algorithm & 1) != 0;
 }
 
-/* The descriptor keeps float32 where that is asked for, whatever the offer says. */
+/* The descriptor demands float32 if required, whatever the offer says. */
 static bool take_offer(const struct cuda_dnn *dnn, enum dnn_direction direction,
                        const struct operands *o, const struct dnn_offer *offer,
                        struct dnn_choice *choice)
@@ -130,7 +132,7 @@ static bool take_offer(const struct cuda_dnn *dnn, enum dnn_direction direction,
            choice->workspace_bytes <= WORKSPACE_MAX;
 }
 
-/* The first offer that will do, since the one thought to be the fastest comes first */
+/* The first acceptable offer: they are sorted by expected speed */
 static bool choose(const struct cuda_dnn *dnn, const struct dnn_convolution *p,
                    enum dnn_direction direction, struct dnn_choice *choice)
 {
@@ -147,7 +149,7 @@ static bool choose(const struct cuda_dnn *dnn, const struct dnn_convolution *p,
     return false;
 }
 
-/* Each has a descriptor of its own, since the way to multiply stands in it. */
+/* Each direction has its own descriptor, because that includes the math type. */
 static void choose_direction(const struct cuda_dnn *dnn, const struct window2d *w,
                              struct dnn_convolution *p, enum dnn_direction direction)
 {
@@ -177,14 +179,14 @@ void dnn_convolution_choose(struct device *d, const struct conv2d *shape,
 
 /* --- memory --- */
 
-/* The transposed kernel, or its gradient, up to where the workspace begins */
+/* Bytes of the transposed kernel, or its gradient, up to the start of the workspace */
 static size_t kernel_bytes(const struct dnn_convolution *p)
 {
     const size_t bytes = (size_t)(p->kernel_rows * p->out_channels) * sizeof(float);
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* One stretch for all directions: they follow each other. */
+/* All directions share the memory: they do not overlap in time. */
 size_t dnn_convolution_bytes(const struct dnn_convolution *p)
 {
     bool is_used = false;
@@ -212,14 +214,14 @@ void dnn_convolution_close(struct device *d, struct dnn_convolution *p)
 
 /* --- running --- */
 
-/* The device's memory that a direction works on */
+/* The device memory of a direction's operands */
 struct data {
     const float *left, *right;
     float *result;
     bool add;
 };
 
-/* cuDNN's status. The numbers that are multiplied with are read from the host before it returns. */
+/* Returns cuDNN's status. It reads alpha and beta from the host before it returns. */
 static int call(struct device *d, const struct dnn_convolution *p, enum dnn_direction direction,
                 const struct data *data)
 {
@@ -232,7 +234,7 @@ static int call(struct device *d, const struct dnn_convolution *p, enum dnn_dire
     const int status = dnn->calls[direction].run(
         dnn->handle, &one, o.left, data->left, o.right, data->right, choice->convolution,
         choice->algorithm, workspace, choice->workspace_bytes, &kept, o.result, data->result);
-    /* The library has a runtime of its own: CUDA's last error would be another's. */
+    /* The library has its own runtime, so CUDA's last error would be another call's. */
     cuda_launched(d, call_names[direction], cudaSuccess);
     return status;
 }
@@ -260,8 +262,8 @@ static void give_up(struct dnn_convolution *p, struct cuda_dnn *dnn, enum dnn_di
     *choice = (struct dnn_choice){0};
 }
 
-/* Zeros, or whatever is there: it is the status that is wanted. Tables offer what may fail when it
- * is run, on a GPU that they do not know, or where cuDNN misses a part of its own. */
+/* Runs on zeros, or arbitrary data: only the status matters. Heuristics may offer algorithms that
+ * fail, on a GPU that they do not know, or if a part of cuDNN is missing. */
 static void try_directions(struct device *d, struct dnn_convolution *p, float *x, float *y)
 {
     const struct cuda_state *state = d->state;
@@ -277,8 +279,8 @@ static void try_directions(struct device *d, struct dnn_convolution *p, float *x
     }
 }
 
-/* Where there is no memory for images beside the plan's, what was chosen is taken as it is: what
- * computes must not depend on what was free. */
+/* If there is no memory for images besides the plan's, the choices are taken untested: the choice
+ * must not depend on free memory. */
 static err try_all(struct device *d, struct dnn_convolution *p)
 {
     void *x = NULL, *y = NULL;
@@ -300,14 +302,15 @@ err dnn_convolution_open(struct device *d, struct dnn_convolution *p)
     p->kernel_data = memory;
     TRY(try_all(d, p));
     if (dnn_convolution_bytes(p) > 0) return OK;
-    d->kernels->release(d, p->kernel_data); /* nothing is cuDNN's any more */
+    d->kernels->release(d, p->kernel_data); /* cuDNN computes nothing any more */
     p->kernel_data = NULL;
     return OK;
 }
 
-/* --- what is asked of it --- */
+/* --- computing --- */
 
-/* Our kernel, [ky, kx, in, out], as cuDNN has it; anew each time, since training changes it */
+/* Copies our kernel, [ky, kx, in, out], to cuDNN's layout; each time, because training changes it
+ */
 static void take_kernel(struct device *d, const struct dnn_convolution *p, const float *kernel)
 {
     cuda_transpose(d, &(struct transposition){.to = p->kernel_data,

@@ -1,4 +1,4 @@
-/* library.c - finds libraries where users have them. */
+/* library.c - finds installed libraries. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <link.h>
@@ -9,7 +9,7 @@
 #include "kernels/cuda/cuda.h"
 
 enum {
-    SUCCESS = 0,       /* every library's status */
+    SUCCESS = 0,       /* status of every library */
     MAJOR_VERSION = 0, /* of libraryPropertyType; then minor and patch */
     VERSION_PARTS = 3,
     PATTERN_MAX = 512,
@@ -17,9 +17,9 @@ enum {
     PARTS_MAX = 8,    /* of a library */
 };
 
-/* Where it may lie: a variable that names the front of the path (NULL: none), and the rest, a
- * pattern of glob(3). Python's packages are `nvidia/cublas`, `nvidia/cudnn` and, from CUDA 13 on,
- * `nvidia/cu13`. */
+/* Where it may be installed: an environment variable with the start of the path (NULL: none), and
+ * the rest, a pattern for glob(3). Python's packages are `nvidia/cublas`, `nvidia/cudnn` and, from
+ * CUDA 13 on, `nvidia/cu13`. */
 static const struct library_place {
     const char *variable, *rest;
 } places[] = {
@@ -55,7 +55,7 @@ void cuda_library_version(const struct cuda_library *library, const char *name,
              version % 100);
 }
 
-/* A library, or a part of one; folder "": where the loader finds it. */
+/* Opens a library, or a part of one; folder "": by the loader's search path. */
 static void *open_file(const char *folder, const char *name, int major)
 {
     char path[PATTERN_MAX];
@@ -63,7 +63,7 @@ static void *open_file(const char *folder, const char *name, int major)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Asked for part by part: the whole number is written otherwise by each library. */
+/* Reads each part: libraries encode the whole number differently. */
 static bool read_version(struct cuda_library *library, const char *get_property)
 {
     int (*get)(int property, int *value), part[VERSION_PARTS];
@@ -74,7 +74,7 @@ static bool read_version(struct cuda_library *library, const char *get_property)
     return true;
 }
 
-/* Opens the library itself, if it is of that major version, and notes what has come of it. */
+/* Opens the library itself, if it has that major version, and records the result. */
 static bool open_library(const struct library_kind *kind, const char *folder, int major,
                          struct cuda_library *ret)
 {
@@ -91,8 +91,8 @@ static bool open_library(const struct library_kind *kind, const char *folder, in
     return true;
 }
 
-/* The parts come first: the loader alone might not find them beside a library outside its path, and
- * cuDNN ends the whole program where it misses one. */
+/* Opens the parts first: the loader might not find them beside a library outside its path, and
+ * cuDNN ends the whole program if one is missing. */
 static bool open_in_folder(const struct library_kind *kind, const char *folder, int major,
                            struct cuda_library *ret)
 {
@@ -109,7 +109,7 @@ static bool open_in_folder(const struct library_kind *kind, const char *folder, 
     return false;
 }
 
-/* The first of the folders that the pattern matches, in the order of their names, that will do */
+/* The first suitable library in the folders that match the pattern, sorted by name */
 static bool open_in_place(const struct library_kind *kind, const struct library_place *place,
                           int major, struct cuda_library *ret)
 {
@@ -126,10 +126,10 @@ static bool open_in_place(const struct library_kind *kind, const struct library_
     return is_open;
 }
 
-/* A better version anywhere goes before a worse one on the loader's path. */
+/* A better version anywhere is preferred to a worse one on the loader's path. */
 err cuda_library_find(const struct library_kind *kind, struct cuda_library *ret)
 {
-    const int *wanted = kind->majors; /* the best that this driver can run */
+    const int *wanted = kind->majors; /* the best that this driver supports */
     while (kind->counts_as_cuda && wanted[1] && *wanted > cuda_driver_major()) wanted++;
     for (const int *major = wanted; *major; major++) {
         if (open_in_folder(kind, "", *major, ret)) return OK;
@@ -151,7 +151,8 @@ static void open_all(const char *pattern)
 
 void cuda_library_open_beside(const struct cuda_library *library, const char *name)
 {
-    static const char *const folders[] = {"", "../../cu*/lib/"}; /* as Python's packages lie */
+    static const char *const folders[] = {"", "../../cu*/lib/"}; /* the layout of Python's packages
+                                                                  */
     const char *end = strrchr(library->path, '/');
     const int front = end ? (int)(end + 1 - library->path) : 0;
     for (size_t i = 0; front && i < sizeof folders / sizeof *folders; i++) {

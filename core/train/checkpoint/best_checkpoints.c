@@ -41,7 +41,7 @@ static err write_text(const struct best_checkpoints *b, const char *name, const 
 
 /* ---- the two lists ---- */
 
-/* As TensorFlow spells it: the last one of the list is the one to take. */
+/* As in TensorFlow, the last one of the list is the one to use. */
 static err write_state(const struct best_checkpoints *b)
 {
     char *text = NULL;
@@ -101,7 +101,7 @@ static err read_entry(json_t *json, struct best_checkpoints *b)
     return OK;
 }
 
-/* Absent: none */
+/* A missing list is empty */
 static err read_stale(json_t *list, struct best_checkpoints *b)
 {
     json_t *step;
@@ -133,8 +133,7 @@ static err read_json(json_t *json, struct best_checkpoints *b)
     return read_stale(leaving, b);
 }
 
-/* What a file says, and whether it may be read, is up to the user (ERR_INPUT); other errors are the
- * system's. */
+/* File contents and permissions are up to the user (ERR_INPUT); other errors are the system's. */
 static err refused(const char *path)
 {
     const int why = errno;
@@ -144,7 +143,7 @@ static err refused(const char *path)
                     : fail(ERR_IO, "%s: %s", path, strerror(why));
 }
 
-/* *ret NULL: there is none. */
+/* *ret NULL: no such file. */
 static err open_here(const char *path, FILE **ret)
 {
     struct stat found;
@@ -164,7 +163,7 @@ static err open_behind_url(const char *path, FILE **ret)
     return is_there ? file_open_text(path, JSON_BYTES_MAX, ret) : OK;
 }
 
-/* An absent file means that nothing is kept yet. */
+/* A missing file means that nothing is kept yet. */
 static err load_file(struct best_checkpoints *b)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -183,7 +182,7 @@ static err load_file(struct best_checkpoints *b)
     return e ? fail_prefix(e, "%s", path) : OK;
 }
 
-/* Its files go once best.json does not name it any more. */
+/* Drops an entry; its files are removed once best.json no longer lists it. */
 static void leave(struct best_checkpoints *b, int index)
 {
     if (b->stale_count < BEST_STALE_MAX) b->stale[b->stale_count++] = b->at[index].step;
@@ -224,8 +223,7 @@ err best_checkpoints_open(struct best_checkpoints *b, const char *checkpoint_dir
     return OK;
 }
 
-/* The place of this value among the others, after equally good ones; count where it is the worst.
- */
+/* The rank of this value among the others, after equally good ones; count: it is the worst. */
 static int place_of(const struct best_checkpoints *b, double value)
 {
     int place = 0;
@@ -254,7 +252,7 @@ static err remove_stale(struct best_checkpoints *b)
     return OK;
 }
 
-/* A link at this place may be intended, or may lead to files of somebody else. */
+/* A symbolic link of this name may be intended, or may point to somebody else's files. */
 static err make_folder(const struct best_checkpoints *b)
 {
     if (path_is_url(b->folder)) return OK;
@@ -278,7 +276,7 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
     if (b->keep) TRY(load(b));
     for (int i = b->count - 1; i >= 0; i--) {
         if (b->at[i].step != entry->step) continue;
-        /* the last one is evaluated again where a run that was done is started again */
+        /* a finished run that is started again evaluates the last one again */
         if (b->at[i].value == entry->value && is_kept(b, entry->step)) return OK;
         leave(b, i);
     }
@@ -288,13 +286,13 @@ err best_checkpoints_offer(struct best_checkpoints *b, const char *prefix,
     TRY(best_checkpoints_prefix(b, entry->step, kept));
     const err e = bundle_link(prefix, kept, NULL);
     if (e) {
-        (void)bundle_remove(kept); /* half of it may fill a disk */
+        (void)bundle_remove(kept); /* a partial copy may fill the disk */
         return e;
     }
     memmove(&b->at[place + 1], &b->at[place], (size_t)(b->count - place) * sizeof *b->at);
     b->at[place] = *entry;
     b->count++;
-    while (b->count > b->keep) leave(b, b->count - 1); /* several with a smaller --keep_best */
+    while (b->count > b->keep) leave(b, b->count - 1); /* several if --keep_best is smaller now */
     TRY(write_state(b));
     TRY(write_json(b));
     return remove_stale(b);

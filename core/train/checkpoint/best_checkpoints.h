@@ -1,10 +1,10 @@
-/* best_checkpoints.h - the best checkpoints of a run, by one number of their evaluations, kept
- * apart from the run's own retention.
+/* best_checkpoints.h - the best checkpoints of a run, by one metric of their evaluations, kept
+ * independently of the run's retention.
  *
- * <checkpoint_dir>/best/ holds their files (links to the run's where the file system can, else
- * copies, which behind a URL come and go through this host), a state file `checkpoint` as
- * TensorFlow reads it, whose last one is the best, and best.json, which says how good each of them
- * is.
+ * <checkpoint_dir>/best/ holds their files (hard links to the run's where the file system supports
+ * them, else copies; behind a URL they are downloaded and uploaded by this host), a state file
+ * `checkpoint` that TensorFlow can read, whose last entry is the best one, and best.json with the
+ * metric of each.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_BEST_CHECKPOINTS_H
 #define CORE_TRAIN_CHECKPOINT_BEST_CHECKPOINTS_H
@@ -28,33 +28,32 @@ struct best_checkpoints {
     const char *metric; /* borrowed */
     enum better better;
     int keep;
-    bool is_loaded;                          /* best.json, or there is none */
+    bool is_loaded;                          /* best.json has been read, or does not exist */
     struct best_checkpoint at[BEST_MAX + 1]; /* best first */
     int count;
-    int64_t since; /* checkpoints up to this step do not count any more; -1: all count */
-    int64_t stale[BEST_STALE_MAX]; /* steps of checkpoints that do not count: they stay until
+    int64_t since; /* checkpoints up to this step are not compared any more; -1: all are */
+    int64_t stale[BEST_STALE_MAX]; /* steps of checkpoints no longer compared: they stay until
                                       another one is kept */
     int stale_count;
 };
 
-/* Continues with what best.json says. keep 0: nothing is kept, and no folder is made. If the disk
- * does not answer, the next offer reads it. ERR_INPUT: best.json cannot be read, or is about
- * another metric. */
+/* Continues from best.json. keep 0: keeps nothing, and creates no folder. If the disk does not
+ * answer, the next offer reads the file. ERR_INPUT: best.json is invalid, or for another metric. */
 err best_checkpoints_open(struct best_checkpoints *, const char *checkpoint_dir, const char *metric,
                           enum better, int keep);
 
-/* Checkpoints kept up to this step were measured by other data: they are not compared with later
+/* Checkpoints kept up to this step were evaluated on other data: they are not compared with later
  * ones. */
 void best_checkpoints_begin(struct best_checkpoints *, int64_t step);
 
-/* Keeps the checkpoint if it is good enough, and drops the worst one. The same step again replaces
- * the earlier one. ERR_IO. */
+/* Keeps the checkpoint if it is good enough, and removes the worst one. An earlier one of the same
+ * step is replaced. ERR_IO. */
 err best_checkpoints_offer(struct best_checkpoints *, const char *prefix,
                            const struct best_checkpoint *);
 
-/* Removes what whoever was killed had brought and not named: temporary files, and checkpoints whose
- * lease is left beside those of the run, which `prefix` is one of; all of it older than LEASE_MAX_S
- * at now_s (unix time). */
+/* Removes what killed tasks copied but did not list: temporary files, and checkpoints whose leases
+ * are left among those of the run, of which `prefix` is one; only what is older than LEASE_MAX_S at
+ * now_s (unix time). */
 void best_checkpoints_sweep(const struct best_checkpoints *, const char *prefix, double now_s);
 
 /* Whether a checkpoint with this value would be kept. */

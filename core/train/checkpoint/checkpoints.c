@@ -1,4 +1,4 @@
-/* checkpoints.c - opens a run's folder, and makes room in it for shards: see checkpoints.h. */
+/* checkpoints.c - opens a run's folder, and creates folders for shards: see checkpoints.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,8 +19,8 @@ enum { NAME_LENGTH_MAX = 192 }; /* of a file in the folder, and of one in a fold
 
 /* ---- opening ---- */
 
-/* The proof that the folder can be written: one name, so that lives which end by a kill leave one
- * at most, until the next one proves it. */
+/* The file that tests whether the folder can be written: always the same name, so that killed
+ * processes leave at most one, until the next test. */
 static const char proof[] = ".writable";
 
 static err prove_url_writable(const char *directory)
@@ -31,8 +31,7 @@ static err prove_url_writable(const char *directory)
     return file_remove(path);
 }
 
-/* A folder instead of a file of the run: every save would fail, and time would not mend that.
- */
+/* Fails if a file of the run is a folder: every save would fail, permanently. */
 static err find_strange_folders(const char *directory)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -46,8 +45,8 @@ static err find_strange_folders(const char *directory)
     return OK;
 }
 
-/* Writes a file to prove it, as permissions alone do not tell: a disk may be mounted read-only.
- * Other tasks may do so at the same moment; whose file is removed does not matter. */
+/* Tests by writing a file, because permissions alone do not tell: a disk may be mounted read-only.
+ * Other tasks may do so at the same moment; it does not matter whose file is removed. */
 static err prove_writable(const char *directory)
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -97,8 +96,8 @@ bool checkpoints_is_ours(const struct checkpoints *c, const char *prefix)
     return strcmp(folder, c->directory) == 0;
 }
 
-/* Finishes the removals of a chief that was killed amid them. Any other checkpoint whose index is
- * missing stays in the list, and what there is of it in the folder: a copy may not be complete. */
+/* Completes removals of a killed chief. Other checkpoints without an index stay in the list, and
+ * their files in the folder: a copy of the folder may be incomplete. */
 static err finish_removals(struct checkpoints *c)
 {
     struct checkpoint_state *state = &c->state;
@@ -135,8 +134,8 @@ static err add_unnamed(struct checkpoints *c)
     return OK;
 }
 
-/* Without a state file that can be understood, as in a folder that was copied in part, the run
- * resumes from the checkpoints that are found; they are not its own to remove. */
+/* Without a valid state file, as in a partly copied folder, the run resumes from checkpoints that
+ * it finds; it does not own them, and never removes them. */
 static err search(struct checkpoints *c)
 {
     TRY(checkpoints_search(c->directory, INT64_MAX, &c->state));
@@ -184,8 +183,7 @@ static void warn_of_lost(const struct checkpoint_state *state, const char *why)
                  why, name_of(state, 0), name_of(state, 1));
 }
 
-/* Said now: otherwise the losses would be the first to show whether the run resumed or started
- * over. */
+/* Logged now: otherwise only the losses would show whether the run resumed or started over. */
 static void warn_of_search(const struct checkpoints *c, const char *why)
 {
     const struct checkpoint_state *state = &c->state;
@@ -221,7 +219,7 @@ err checkpoints_prove(const char *directory)
     return open_folder(directory, resolved);
 }
 
-/* The list first, then the sweep: what the list names is not litter. */
+/* The list first, then the sweep: listed files are not litter. */
 err checkpoints_open(const char *directory, const struct retention *retention, double now_s,
                      struct checkpoints **ret)
 {
@@ -278,7 +276,7 @@ err checkpoint_temporary_folder(const char *directory, uint64_t step, uint64_t t
 
 err checkpoint_make_folder(const char *folder)
 {
-    if (path_is_url(folder)) return OK; /* it is there with its first file */
+    if (path_is_url(folder)) return OK; /* it exists once it has a file */
     if (own_folder(folder)) return OK;
     return errno == ENOENT ? folder_make(folder)
                            : fail(ERR_IO, "cannot make the folder %s: %s", folder, strerror(errno));
@@ -318,7 +316,7 @@ void checkpoints_abandon(struct checkpoints *c, const char *folder)
 enum {
     TOKEN_BYTES = 16,
     TOKEN_TEXT_MAX = 64,
-    RESIZES_MAX = 1 << 30, /* a number above is not a count of resizes */
+    RESIZES_MAX = 1 << 30, /* larger numbers are not counts of resizes */
 };
 
 static err token_path(const char *directory, char ret[CHECKPOINT_PATH_MAX])
@@ -331,9 +329,8 @@ static void token_text(uint64_t token, char ret[TOKEN_BYTES + 1])
     snprintf(ret, TOKEN_BYTES + 1, "%016" PRIx64, token);
 }
 
-/* Writes a new file, which is whole from the first moment, as a ps may read it at any time. A
- * folder that somebody removed is made again. After the token stands how often the job was resized,
- * if it was. */
+/* Replaces the file atomically, because a ps may read it at any time. Creates the folder if
+ * somebody removed it. After the token it has the number of resizes, if there were any. */
 static err write_token(const struct checkpoints *c, uint64_t token)
 {
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_TEXT_MAX];
@@ -353,8 +350,8 @@ void checkpoints_token_remove(struct checkpoints *c, uint64_t token)
         folder_unlink(path);
 }
 
-/* Read, not only looked at: a remote file system then asks its server, not its memory. ERR_INPUT:
- * there is none. */
+/* Reads the file instead of only its attributes: a remote file system then asks its server, not its
+ * cache. ERR_INPUT: there is none. */
 static err read_token(const char *directory, char ret[TOKEN_BYTES])
 {
     char path[CHECKPOINT_PATH_MAX];
@@ -391,8 +388,8 @@ bool checkpoints_token_is_seen(const char *directory, uint64_t token)
 
 /* ---- who publishes ---- */
 
-/* Keeps a checkpoint in the list whose index was missing when the folder was opened; what an
- * attempt of this incarnation left is not kept. */
+/* Keeps a checkpoint in the list whose index was missing when the folder was opened, but not what
+ * an attempt of this process left. */
 static err keep_lost(struct checkpoints *c, const struct checkpoint_state *before)
 {
     if (before->count == 0) return OK;
@@ -403,7 +400,7 @@ static err keep_lost(struct checkpoints *c, const struct checkpoint_state *befor
     return OK;
 }
 
-/* Takes the count that an earlier owner wrote; a text that cannot be understood counts as none. */
+/* Takes over the count of an earlier owner; an invalid text counts as none. */
 static err note_resizes(struct checkpoints *c)
 {
     char path[CHECKPOINT_PATH_MAX], text[TOKEN_TEXT_MAX];
@@ -442,8 +439,8 @@ err checkpoints_own(struct checkpoints *c, uint64_t token, uint64_t resizes, dou
     return e;
 }
 
-/* ret_is_there: the newest of the state file is not in our list: another chief wrote it, and
- * removed its token when it was done. */
+/* ret_is_there: the newest checkpoint of the state file is not in our list: another chief wrote it,
+ * and removed its token when it was done. */
 static err find_stranger(const struct checkpoints *c, bool *ret_is_there)
 {
     struct checkpoint_state found;

@@ -1,4 +1,4 @@
-/* copy.c - a checkpoint once more, in the folder of others. */
+/* copy.c - copies a checkpoint to another folder. */
 #include <stdio.h>
 
 #include "core/train/checkpoint/checkpoints_inside.h"

@@ -94,7 +94,7 @@ static err fail_at(const struct bundle *bundle, const char *name, const char *wh
     return fail(ERR_INPUT, "%s: %s: %s", bundle_prefix(bundle), name, what);
 }
 
-/* *ret NULL: this is not the ids of a part of the table. */
+/* Whether the entry holds the changed ids of a part of this table. */
 static bool is_ids(const struct bundle_entry *entry, const char *variable)
 {
     const size_t length = strlen(variable);
@@ -148,8 +148,8 @@ static err read_part(struct bundle *bundle, const struct bundle_entry *entry,
     return OK;
 }
 
-/* No more ids than the files have room for, which bundle_open has checked; for a table that does
- * not grow no more than its rows, each of which changes once. */
+/* At most as many ids as fit into the files, which bundle_open has checked; for a table that does
+ * not grow at most its rows, each of which changes once. */
 static err count_ids(const struct bundle *bundle, const struct slice *slice, int64_t *ret)
 {
     *ret = 0;

@@ -1,4 +1,5 @@
-/* ended.c - see ended.h. A line: the token as in its own file, the code, and the text. */
+/* ended.c - see ended.h. The file is one line: the token as in its own file, the code, and the
+ * text. */
 #include "core/train/checkpoint/ended.h"
 
 #include <errno.h>

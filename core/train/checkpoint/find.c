@@ -1,4 +1,4 @@
-/* find.c - the checkpoints of any run's folder, for those who only read. */
+/* find.c - finds the checkpoints of any run's folder, for readers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "core/base/text.h"
 #include "core/train/checkpoint/checkpoints_inside.h"
 
-/* Behind a URL a folder is what has a state file in it. */
+/* Behind a URL, a path with a state file under it counts as a folder. */
 static err is_folder(const char *path, bool *ret)
 {
     char text[CHECKPOINT_PATH_MAX];
@@ -20,7 +20,7 @@ static err is_folder(const char *path, bool *ret)
     return file_find(text, ret, &state);
 }
 
-/* A server that does not answer must not be taken for saying that there is none. */
+/* A server that does not answer must not be taken for a missing index. */
 static err find_index(const char *prefix, bool *ret)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
@@ -31,7 +31,7 @@ static err find_index(const char *prefix, bool *ret)
     return file_find(path, ret, &state);
 }
 
-/* The state file's list; ERR_INPUT where there is none. */
+/* The state file's list; ERR_INPUT: there is none. */
 static err read_list(const char *directory, struct checkpoint_state *ret)
 {
     TRY(state_read(directory, ret));
@@ -40,8 +40,8 @@ static err read_list(const char *directory, struct checkpoint_state *ret)
                 directory, directory);
 }
 
-/* No older checkpoint is taken if the newest is absent: the caller must learn that something is
- * wrong. */
+/* Does not fall back to an older checkpoint if the newest is missing: the caller must learn that
+ * something is wrong. */
 static err find_newest(const char *directory, char ret_prefix[CHECKPOINT_PATH_MAX])
 {
     struct checkpoint_state state = {0};

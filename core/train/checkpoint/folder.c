@@ -1,4 +1,4 @@
-/* folder.c - what is done to folders and files, whatever a checkpoint is. */
+/* folder.c - operations on folders and files that do not depend on checkpoints. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ err folder_join(const char *folder, const char *name, char ret[CHECKPOINT_PATH_M
     char path[CHECKPOINT_PATH_MAX];
     const int length = snprintf(path, sizeof path, "%s%s%s", folder, slash, name);
     if (length >= CHECKPOINT_PATH_MAX) return too_long(folder);
-    memcpy(ret, path, (size_t)length + 1); /* only now: folder or name may lie in ret */
+    memcpy(ret, path, (size_t)length + 1); /* only now, because folder or name may be in ret */
     return OK;
 }
 
@@ -60,9 +60,9 @@ const char *folder_split(const char *path, char ret[CHECKPOINT_PATH_MAX])
     return slash + 1;
 }
 
-/* Another task may make the folder at the same moment, so "it exists" is not an error. Files saved
- * in a new folder are lost with it, so the folder's own name is synced, too, where the system lets
- * us. */
+/* Another task may create the folder at the same moment, so EEXIST is no error. Files in a folder
+ * whose own name was not synced may be lost with it, so that is synced, too, if the system allows
+ * it. */
 static err make_one(const char *path)
 {
     if (mkdir(path, 0777) != 0) {
@@ -122,7 +122,7 @@ void folder_unlink(const char *path)
 }
 
 struct removal {
-    const char *folder, *begin; /* of the names that go */
+    const char *folder, *begin; /* of the names to remove */
 };
 
 static bool is_meant(const char *name, const char *begin)
@@ -137,7 +137,7 @@ static void remove_there(void *context, const char *name)
     if (is_meant(name, r->begin) && !folder_join(r->folder, name, path)) folder_unlink(path);
 }
 
-/* Removes in this very folder, whatever happens to its name in the meantime. */
+/* Removes files in this open folder, even if it is renamed meanwhile. */
 static void remove_here(int file, const char *begin)
 {
     DIR *folder = fdopendir(file);
@@ -153,7 +153,8 @@ static void remove_here(int file, const char *begin)
     closedir(folder);
 }
 
-/* Whatever else somebody put there stays, and the folder with it. A link to a folder goes. */
+/* Other files stay, and the folder with them. If the folder is a symbolic link, the link is
+ * removed. */
 void folder_remove_named(const char *folder, const char *begin)
 {
     struct removal removal = {folder, begin};
@@ -170,14 +171,14 @@ void folder_remove_named(const char *folder, const char *begin)
         unlink(folder);
 }
 
-/* After a failed call: whether the file is certainly absent. If the disk does not answer, it may be
- * there. */
+/* After a failed call: whether the file certainly does not exist. If the disk does not answer, it
+ * may. */
 static bool is_absent(void)
 {
     return errno == ENOENT || errno == ENOTDIR;
 }
 
-/* Of the file itself where the path is a link: that is what was written. */
+/* Of the file itself if the path is a symbolic link: that is what was written. */
 err file_time(const char *path, double *ret_s)
 {
     struct stat status;
@@ -209,7 +210,7 @@ enum file_age file_age(const char *path, double limit_s, double now_s)
     return now_s - time_s < limit_s ? FILE_RECENT : FILE_OLD;
 }
 
-/* A checkpoint exists where its index does; the data files come before it and go after it. */
+/* A checkpoint exists if its index does; data files are created before it and removed after it. */
 err folder_find_index(const char *prefix, bool *ret_is_there)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
@@ -222,8 +223,8 @@ err folder_find_index(const char *prefix, bool *ret_is_there)
     return is_answered || is_absent() ? OK : refused("cannot look at", path);
 }
 
-/* An index that a server or a disk does not answer for must not be taken for absent, or data would
- * be removed. */
+/* If a server or a disk does not answer, the index must not be taken for missing, or data would be
+ * removed. */
 bool has_index(const char *prefix)
 {
     bool is_there;

@@ -10,7 +10,7 @@
 
 enum { AT_ONCE = 512 }; /* keys that are looked up together */
 
-/* A block of neighbouring keys of a part */
+/* A block of successive keys of a part */
 struct key_block {
     int64_t first_key;
     int64_t rows; /* rows of the part before the block */
@@ -31,18 +31,18 @@ struct grown {
     struct grown_part parts[PS_MAX];
     struct key_block *blocks;
     int64_t block_count, block_room;
-    int64_t last_key, rows;                /* of the part, while blocks are made */
+    int64_t last_key, rows;                /* of the part, while blocks are created */
     int64_t (*rows_of)[SHARD_KEY_COLUMNS]; /* [AT_ONCE, GROWN_BLOCK] scratch: keys of blocks */
     float *picked;                         /* [AT_ONCE, width] scratch */
 };
 
-/* Where one of the keys that are looked up together is */
+/* Where one of the keys of a lookup is */
 struct looked_up_key {
-    int64_t block; /* -1: before all */
-    int64_t row;   /* in its part; -1: it has none */
+    int64_t block; /* -1: before all blocks */
+    int64_t row;   /* in its part; -1: no row */
 };
 
-/* ---- where every so many keys stand ---- */
+/* ---- the blocks of keys ---- */
 
 static err add_block(struct grown *g, const struct key_block *block)
 {
@@ -126,7 +126,7 @@ void grown_close(struct grown *g)
 
 /* ---- looking up ---- */
 
-/* The last block that begins at the key or before it, from `from` on; -1: all begin behind it. */
+/* The last block, from `from` on, that begins at or before the key; -1: all begin after it. */
 static int64_t find_block(const struct grown *g, int64_t key, int64_t from)
 {
     int64_t low = from < 0 ? 0 : from, high = g->block_count;
@@ -147,7 +147,7 @@ static int64_t keys_of_block(const struct grown *g, int64_t block)
     return left < GROWN_BLOCK ? left : GROWN_BLOCK;
 }
 
-/* The keys of blocks that places name, each once, of one part: places first .. end - 1. */
+/* Reads the keys of the blocks of places first .. end - 1, each once; all of one part. */
 static err read_blocks(struct grown *g, const struct looked_up_key *places, int first, int end)
 {
     int64_t numbers[AT_ONCE * GROWN_BLOCK], count = 0, before = -1;

@@ -1,8 +1,7 @@
-/* lease.c - "I am reading this checkpoint": see checkpoints.h.
+/* lease.c - marks a checkpoint as being read: see checkpoints.h.
  *
- * A lease is an empty file beside the checkpoint; its time of change is the lease's. Whoever takes
- * one looks again afterwards whether the checkpoint is still there: it may have been removed a
- * moment before.
+ * A lease is an empty file beside the checkpoint, renewed by its modification time. After taking
+ * one, a reader checks again that the checkpoint exists: it may have been removed a moment before.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +23,7 @@ struct lease {
     char prefix[CHECKPOINT_PATH_MAX], path[CHECKPOINT_PATH_MAX];
 };
 
-/* The time of change becomes the file system's own now. */
+/* Sets the modification time to the file system's current time. */
 static err touch(const char *path)
 {
     if (path_is_url(path)) return file_put(path, "", 0);
@@ -133,7 +132,7 @@ static bool is_held_here(const char *prefix)
 
 struct lease_search {
     char folder[CHECKPOINT_PATH_MAX];
-    char beginning[CHECKPOINT_PATH_MAX]; /* of the names of this checkpoint's leases */
+    char beginning[CHECKPOINT_PATH_MAX]; /* of the file names of this checkpoint's leases */
     double now_s;
     bool is_held;
 };

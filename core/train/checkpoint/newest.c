@@ -80,8 +80,8 @@ static err open_said(struct newest *n, const char *folder, const char *name,
     return e;
 }
 
-/* A living run removes deltas as soon as a checkpoint follows them, which may be between the look
- * into its list and into one of them: then there is another list. */
+/* A running job removes deltas as soon as the next checkpoint is published, which may be between
+ * reading its list and opening one of them: then there is a new list. */
 static err open_all(struct newest *n, const char *folder, const char *name)
 {
     struct publication *said = malloc(sizeof *said);

@@ -107,7 +107,7 @@ static err write_file(const struct publication *p, const char *folder)
     return e;
 }
 
-/* Whether it is a name of this folder itself, and leads nowhere else */
+/* Whether it is the name of a file in this folder, without any path */
 static bool is_plain(const char *name)
 {
     return *name && strlen(name) < PUBLISHED_NAME_MAX && !strchr(name, '/') && name[0] != '.';
@@ -130,7 +130,7 @@ static void name_delta(const struct publication *p, int index, char ret[DELTA_NA
     snprintf(ret, DELTA_NAME_MAX, "%s" DELTA_NAME "%05d", p->full.name, index + 1);
 }
 
-/* Deltas must ascend: what an older one says must not replace what a newer one has said. */
+/* Deltas must be in ascending order of steps: older values must not replace newer ones. */
 static err check_order(const struct publication *p, int index)
 {
     char name[DELTA_NAME_MAX];
@@ -229,8 +229,8 @@ static void remove_delta(void *context, const char *name)
     if (!folder_join(c->directory, name, path)) folder_unlink(path);
 }
 
-/* Deltas are removed last, when the file does not name them any more: whoever reads one of them now
- * continues with the new checkpoint. */
+/* Removes deltas last, when the file no longer lists them: a reader of one of them continues with
+ * the new checkpoint. */
 err publication_begin(struct publication *p, const struct checkpoints *c, const char *prefix,
                       const struct publishing *is)
 {
@@ -255,8 +255,8 @@ static err delta_prefix(const struct publication *p, const struct checkpoints *c
     return folder_join(c->directory, name, ret);
 }
 
-/* Shards of another folder may lie on another file system, where no rename leads: joined where they
- * are, and linked or copied from there. The folder is emptied of that with its other parts. */
+/* Shards of another folder may be on another file system, to which they cannot be renamed: joins
+ * them there, and links or copies the result. The caller empties the temporary folder. */
 static err bring(const struct checkpoints *c, const char *folder, int shards, const char *prefix)
 {
     char joined[CHECKPOINT_PATH_MAX], beside[CHECKPOINT_PATH_MAX];
@@ -277,22 +277,22 @@ static err find_full(const struct publication *p, const struct checkpoints *c)
     return is_there ? OK : fail(ERR_INPUT, "%s, which it follows, is gone", path);
 }
 
-/* Joining may have taken long, and a chief that stood still meanwhile may find no token at all:
+/* Joining may have taken long, and a chief that was suspended meanwhile may find no token at all:
  * whatever others have published since is newer. */
 static err find_unchanged(const struct publication *p, const struct checkpoints *c)
 {
     struct publication now;
     TRY(checkpoints_still_own(c));
     TRY(publication_read(c->directory, &now));
-    const bool is_next = now.count == p->count + 1; /* it failed when it stood there already */
+    const bool is_next = now.count == p->count + 1; /* a failed write may have listed it already */
     const bool is_ours = now.full.index == p->full.index && (now.count == p->count || is_next) &&
                          strcmp(now.full.name, p->full.name) == 0;
     if (is_ours || !now.full.name[0]) return OK;
     return fail(ERR_PEER, "another chief has published in %s meanwhile", c->directory);
 }
 
-/* Joins the shards to the next delta and writes the list. Files that have its name already are in
- * no list: a chief was killed before it could write that. */
+/* Joins the shards to the next delta and writes the list. Existing files of its name are in no
+ * list: a chief was killed before it wrote that. */
 static err join(struct publication *p, const struct checkpoints *c, const char *folder,
                 const struct publishing *is, const char *prefix)
 {

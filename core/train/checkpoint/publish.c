@@ -1,13 +1,13 @@
-/* publish.c - a new checkpoint comes, old ones go.
+/* publish.c - publishes a new checkpoint and removes old ones.
  *
- * Publishing changes the folder in steps, and a kill after any of them leaves whole checkpoints:
- * the shards are joined under a name that is free, the state file is written, what may go is
- * removed, the state file is written without it. What may go but is leased stays named until it is
- * not.
+ * Publishing changes the folder in steps, so that a kill after any of them leaves complete
+ * checkpoints: the shards are joined under a free name, the state file is written, old checkpoints
+ * are removed, and the state file is written without them. A leased one stays listed until its
+ * lease ends.
  *
- * A step that is there already must not be overwritten file by file: the new checkpoint is called
- * model.ckpt-0STEP while the old one is there, and gets the usual name, by links, when that is
- * free. One that the list does not name is another run's, or stays for good: it is left alone.
+ * A checkpoint of the same step must not be overwritten file by file: the new one is called
+ * model.ckpt-0STEP while the old one exists, and gets the usual name, by links, when that is free.
+ * One that is not listed belongs to another run, or is kept forever: it is left alone.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,10 +24,9 @@
 
 static const double SECONDS_PER_HOUR = 3600;
 
-/* ---- what may go ---- */
+/* ---- what may be removed ---- */
 
-/* One checkpoint per keep_every_hours. If none came for long, the missed ones are not made up for.
- */
+/* Whether retention keeps it forever: one per keep_every_hours. Missed ones are not made up for. */
 static bool stays_for_good(const struct checkpoints *c, const struct checkpoint_record *record,
                            double *preserved_s)
 {
@@ -45,7 +44,7 @@ static bool is_replaced(const struct checkpoint_state *state, int index)
     return index != newest && step >= 0 && checkpoint_step(state->records[index].prefix) == step;
 }
 
-/* Goes through the list as remove_replaced and remove_oldest do. */
+/* Follows the order of remove_replaced and remove_oldest. */
 bool checkpoints_lets_go(const struct checkpoints *c, int index)
 {
     const struct checkpoint_state *state = &c->state;
@@ -64,8 +63,8 @@ bool checkpoints_lets_go(const struct checkpoints *c, int index)
     return false;
 }
 
-/* false: it cannot be removed now. A checkpoint elsewhere, or one that only a search found, is not
- * ours to remove. */
+/* false: it cannot be removed now. Checkpoints in other folders, or found by a search only, are
+ * never removed. */
 static bool remove_files(const struct checkpoints *c, const struct checkpoint_record *record,
                          double now_s)
 {
@@ -82,7 +81,7 @@ static bool remove_files(const struct checkpoints *c, const struct checkpoint_re
     return true;
 }
 
-/* Removes others of the newest one's step, which it replaces. */
+/* Removes older checkpoints of the newest one's step. */
 static void remove_replaced(struct checkpoints *c, double now_s)
 {
     struct checkpoint_state *state = &c->state;
@@ -91,12 +90,12 @@ static void remove_replaced(struct checkpoints *c, double now_s)
             state_forget(state, i);
 }
 
-/* keep_max 0: removes none. When one leaves the list, the next one moves to its place. */
+/* keep_max 0: removes none. When one is removed from the list, the next one moves to its index. */
 static void remove_oldest(struct checkpoints *c, double now_s)
 {
     struct checkpoint_state *state = &c->state;
     const int64_t keep_max = c->retention.keep_max;
-    int stays = 0; /* at the list's beginning */
+    int stays = 0; /* kept ones at the start of the list */
     for (int64_t excess = state->count - keep_max; keep_max > 0 && excess > 0; excess--) {
         const struct checkpoint_record *record = &state->records[stays];
         if (stays_for_good(c, record, &c->state.preserved_s) || remove_files(c, record, now_s)) {
@@ -113,16 +112,16 @@ static err write_state(const struct checkpoints *c)
     return state_write(c->directory, &c->state, first);
 }
 
-/* Called right after a look at the token. If it is gone now, another chief has come and ended the
- * job in between; a failure of storage is no sign of that. */
+/* Called right after checking the token. If it is gone now, another chief has come and ended the
+ * job in between; a storage failure does not mean that. */
 static bool is_taken_over(const struct checkpoints *c)
 {
     bool is_ours;
     return c->token && !checkpoints_token_find(c->directory, c->token, &is_ours) && !is_ours;
 }
 
-/* A state file that still names what is gone does no harm: the next one will not. If another chief
- * leads by now, the names may be those of its own. */
+/* A state file that still lists removed checkpoints does no harm: the next one will not. If another
+ * chief leads by now, the names may be those of its own. */
 static void let_go(struct checkpoints *c, double now_s)
 {
     const int before = c->state.count;
@@ -132,10 +131,9 @@ static void let_go(struct checkpoints *c, double now_s)
     if (c->state.count != before && write_state(c)) log_line(LOG_WARNING, "%s", error_text());
 }
 
-/* ---- what comes ---- */
+/* ---- the new checkpoint ---- */
 
-/* Puts it at the end of the list and of the state file. A record of the same name means the same
- * files. */
+/* Appends it to the list and the state file. A record of the same name means the same files. */
 static err announce(struct checkpoints *c, const char *prefix, double now_s)
 {
     struct checkpoint_state *state = &c->state;
@@ -152,8 +150,8 @@ static err announce(struct checkpoints *c, const char *prefix, double now_s)
     return e;
 }
 
-/* Which names of a step have data files or an index, be it a link or a pipe, by the zeros before
- * it. */
+/* Which names of a step have data files or an index, including links and pipes, by the number of
+ * zeros before the step. */
 struct taken_names {
     uint64_t step;
     bool is_taken[SPARE_ZEROS_MAX + 1];
@@ -171,9 +169,9 @@ static void note_taken(void *context, const char *name)
     if (zeros <= SPARE_ZEROS_MAX) taken->is_taken[zeros] = true;
 }
 
-/* The usual name, or where that is taken one with zeros before the step. Data files alone take it,
- * too: they are not ours, and perhaps their index comes back. Who may not list the folder, but
- * write there, goes by indices. */
+/* The usual name, or if that is taken, one with zeros before the step. Data files without an index
+ * count as taken, too: they are not ours, and their index may come back. If the folder cannot be
+ * listed, checks for index files only. */
 static err free_name(const struct checkpoints *c, uint64_t step, char ret[CHECKPOINT_PATH_MAX])
 {
     struct taken_names taken = {.step = step};
@@ -207,7 +205,7 @@ err checkpoints_merge(const char *folder, int shards, const char *prefix)
     return e;
 }
 
-/* Removes what a failed attempt left, and returns the failure. */
+/* Removes the files of a failed attempt, and returns its error. */
 static err undo(const char *prefix, err e)
 {
     char text[ERROR_TEXT_MAX];
@@ -216,8 +214,8 @@ static err undo(const char *prefix, err e)
     return fail(e, "%s", text);
 }
 
-/* The links of a checkpoint, first its data files, then its index, as far as they have been made.
- * Another chief may have come to the same names. */
+/* The links of a checkpoint made so far, data files before the index. Another chief may have
+ * created the same names. */
 struct shard_links {
     const char *from, *to;
     int shards, count;
@@ -264,7 +262,7 @@ static void unlink_ours(const struct shard_links *l)
     }
 }
 
-/* Gives it both names, or leaves it the one that it has. */
+/* Links it under the usual name, too, or leaves it as it was. */
 static err name_twice(struct checkpoints *c, const char *usual, int shards, double now_s)
 {
     struct shard_links links = {c->state.records[c->state.count - 1].prefix, usual, shards, 0,
@@ -277,8 +275,8 @@ static err name_twice(struct checkpoints *c, const char *usual, int shards, doub
     return e;
 }
 
-/* Gives the newest the usual name where that has become free. Without links in the file system, as
- * behind URLs, or when something fails, it keeps the name that it has, which is as good. */
+/* Renames the newest to the usual name if that is free now. Without hard links, as behind URLs, or
+ * on failure, it keeps its name, which is just as valid. */
 static void take_usual_name(struct checkpoints *c, uint64_t step, const char *usual, int shards,
                             double now_s)
 {
@@ -289,8 +287,8 @@ static void take_usual_name(struct checkpoints *c, uint64_t step, const char *us
     if (!name_twice(c, usual, shards, now_s)) let_go(c, now_s);
 }
 
-/* If the newest is gone, somebody has removed everything, most likely the whole folder. What may
- * still be there is left alone. */
+/* If the newest is gone, somebody has removed everything, most likely the whole folder. Leaves any
+ * remaining files alone. */
 static void forget_removed(struct checkpoints *c)
 {
     struct checkpoint_state *state = &c->state;
@@ -300,18 +298,19 @@ static void forget_removed(struct checkpoints *c)
         if (!has_index(state->records[i].prefix)) state_forget(state, i);
 }
 
-/* The shards become a checkpoint that the state file names, or nothing of them is left. */
+/* Turns the shards into a checkpoint that the state file lists, or removes them. */
 static err join(struct checkpoints *c, const char *folder, int shards, const char *prefix,
                 double now_s)
 {
     TRY(checkpoints_still_own(c));
-    TRY(checkpoints_merge(folder, shards, prefix)); /* what it fails at it undoes: it knows which
-                                                       files are its own */
+    TRY(checkpoints_merge(folder, shards, prefix)); /* undoes its own changes on failure: it knows
+                                                       which files are its own */
     const err e = announce(c, prefix, now_s);
     return e && e != ERR_PEER ? undo(prefix, e) : e; /* files of that name may be another chief's */
 }
 
-/* Behind a URL they are removed by their names: a folder that cannot be listed would keep them. */
+/* Removes index files by name, which also works behind a URL: a folder that cannot be listed would
+ * keep them. */
 static void remove_indexes(const char *folder, int shards)
 {
     char path[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];

@@ -90,7 +90,7 @@ static err add_slices(struct bundle_writer *writer, const struct shard *shard)
     return OK;
 }
 
-/* The pieces of a table, side by side: so a row that changes is kept no longer than until it has
+/* The pieces of a table, written together: so a copy of a changed row is kept only until it has
  * been written, with all its slots. */
 struct table_pieces {
     struct bundle_piece at[BUNDLE_BESIDE_MAX];
@@ -176,7 +176,7 @@ static err add_tables(struct bundle_writer *writer, const struct shard *shard)
     return OK;
 }
 
-/* TensorFlow keeps them with the variable of the smallest name: one ps of all has them. */
+/* TensorFlow stores them with the variable whose name sorts first: on a single ps. */
 static err add_powers(struct bundle_writer *writer, const struct shard *shard)
 {
     for (int i = 0; shard->owns_powers && i < shard->power_count; i++) {
@@ -193,8 +193,8 @@ static err add_global_step(struct bundle_writer *writer, const struct shard *sha
     return shard->ps == 0 ? bundle_add(writer, &piece, &step) : OK;
 }
 
-/* [workers, columns]; every ps has one, also one without variables, so that their number tells how
- * many wrote. */
+/* [workers, columns]; every ps writes one, even without variables, so that their number shows how
+ * many ps wrote. */
 static err add_ledger(struct bundle_writer *writer, const struct shard *shard)
 {
     char name[BUNDLE_NAME_MAX];
@@ -238,7 +238,7 @@ static err add_all(struct bundle_writer *writer, const struct shard *shard)
     return add_data(writer, shard);
 }
 
-/* However it ended: those who change rows must not wait for reading any more. */
+/* In any case: updates must no longer wait for reads. */
 static void end_reading(const struct shard *shard)
 {
     for (int i = 0; i < shard->table_count; i++) table_save_over(shard->tables[i].rows);

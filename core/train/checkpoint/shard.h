@@ -1,24 +1,23 @@
-/* shard.h - what one ps puts into a checkpoint, and takes out of one: its slices of the variables,
- * their slots, the optimizer's powers, the global step, and the ledger.
+/* shard.h - what one ps writes to and reads from a checkpoint: its slices of the variables, their
+ * slots, the optimizers' powers, the global step, and the ledger.
  *
  * Names are TensorFlow's: the variable's own, <variable>/Adam and so on for slots, beta1_power for
  * powers, global_step (int64). A slice of a partitioned variable is written under the full name.
  * The ledger of ps K is the int64 tensor dtrain/ledger/ps_KKKKK of shape [workers, 3]: columns
  * received, taken, and the step that the last one taken was meant for
- * (core/cluster/role/ps_role.h). dtrain/ledger/rows, int64 [41], is what ps 0 has counted of the
- * rows of the data (core/cluster/role/coverage.h); dtrain/ledger/data, int64 [n], which data these
- * are and in which order (core/cluster/description/setup.h), and which of their batches are in no
- * values, where they are handed out (core/cluster/role/batch_queue.h). TensorFlow passes over all
- * of them.
+ * (core/cluster/role/ps_role.h). dtrain/ledger/rows, int64 [41], is ps 0's coverage of the rows of
+ * the data (core/cluster/role/coverage.h); dtrain/ledger/data, int64 [n], identifies these data and
+ * their order (core/cluster/description/setup.h), and lists the batches that are in no values,
+ * where ps 0 hands batches out (core/cluster/role/batch_queue.h). TensorFlow ignores all of them.
  *
- * Of a table whose ids go to N parts by turns (variables/mod.h) each part is a tensor by itself, as
- * of a list of variables that TensorFlow looks up with partition_strategy "mod":
+ * If the ids of a table are dealt to N parts in turn (variables/mod.h), each part is a tensor of
+ * its own, like a list of variables that TensorFlow looks up with partition_strategy "mod":
  * <variable>/part_K [rows of the part, width], <variable>/part_K/<slot>.
  *
- * Of a table that grows, part K holds some of the ids: <variable>/part_KKKKK/keys, int64 [n, 3]: an
- * id, how often it was seen (0: it has a row), and the step that used it last; in the order of
- * their keys (variables/growing/keys.h). <variable>/part_KKKKK/rows [m, width] has the rows of
- * those that have one, in the same order, <variable>/<slot>/part_KKKKK/rows the slots.
+ * Part K of a growing table holds some of the ids: <variable>/part_KKKKK/keys, int64 [n, 3]: an id,
+ * how often it was seen (0: it has a row), and the step that used it last, ordered by key
+ * (variables/growing/keys.h). <variable>/part_KKKKK/rows [m, width] has the rows of the ids that
+ * have one, in the same order, <variable>/<slot>/part_KKKKK/rows the slots.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_SHARD_H
 #define CORE_TRAIN_CHECKPOINT_SHARD_H
@@ -34,7 +33,8 @@ enum { LEDGER_COLUMNS = 3, COVERAGE_COLUMNS = 41, DATA_NUMBERS_MAX = 1 << 17 };
 struct slot_names {
     int count;
     const char *at[BLOCK_SLOTS_MAX]; /* "Adam", "Adam_1" */
-    bool is_averaged; /* a dense variable also has an average, named after the slots */
+    bool is_averaged; /* dense variables also have an average, whose name follows those of the slots
+                       */
 };
 
 /* A table of the ps */
@@ -44,7 +44,7 @@ struct shard_table {
     struct table *rows;
 };
 
-/* State of a ps, in memory that the caller owns. Read: filled in. */
+/* The state of a ps, in memory that the caller owns; shard_read fills it. */
 struct shard {
     int ps, ps_count;
     const struct slice *slices;
@@ -53,72 +53,72 @@ struct shard {
     int slot_count;                /* blocks; a slice may have fewer slots */
     float *slots[BLOCK_SLOTS_MAX]; /* blocks */
     struct slot_names slot_names[OPTIMIZERS_MAX];
-    const int *optimizer_of; /* [slice_count] whose names; NULL: all the first one's */
-    /* Written as they were when table_save_begin was called, by any thread. */
+    const int *optimizer_of; /* [slice_count] index in slot_names; NULL: 0 for all */
+    /* Written, in any thread, as they were when table_save_begin was called. */
     const struct shard_table *tables;
     int table_count;
     int power_count;
     const char *power_names[ALL_POWERS_MAX];
     float powers[ALL_POWERS_MAX];
-    bool owns_powers;     /* write: this ps holds the variable of the smallest name */
-    uint64_t global_step; /* ps 0 writes it; every ps reads it */
+    bool owns_powers;     /* write: this ps holds the variable whose name sorts first */
+    uint64_t global_step; /* written by ps 0, read by every ps */
     int workers;
     int64_t *ledger;     /* [workers, LEDGER_COLUMNS] */
-    int64_t *coverage;   /* [COVERAGE_COLUMNS] NULL: not of this ps, or not wanted. Zeros: none */
-    const int64_t *data; /* write: [data_count]; NULL: not of this ps */
+    int64_t *coverage;   /* [COVERAGE_COLUMNS] NULL: not this ps, or not wanted. Zeros: none */
+    const int64_t *data; /* write: [data_count]; NULL: not this ps */
     int data_count;
 };
 
-/* Names slots and powers as the optimizers do. */
+/* Fills in the names of slots and powers. */
 void shard_name_state(struct shard *, const struct optimizers *);
 
 /* Writes a bundle of one shard at prefix. */
 err shard_write(const struct shard *, const char *prefix);
 
-/* What is restored from another run, and how (train.warm_start). */
+/* How to restore from another run (train.warm_start). */
 struct name_map {
     const char *from, *to; /* "old/_*" -> "new/_*" without the underscores: at most one star each,
-                              what it stands for is carried over */
+                              for any text */
 };
-/* For a matrix whose rows are elsewhere in the checkpoint: rows `to` and on, `count` of them, are
- * rows `from` and on there; all others keep their initial values. In the order of `to`. */
+/* For a matrix whose rows have other numbers in the checkpoint: `count` rows from `to` on are
+ * restored from the rows from `from` on; all others keep their initial values. Sorted by `to`. */
 struct row_run {
     int64_t to, from, count;
 };
 enum { ROW_RUNS_MAX = 1 << 18 };
 struct row_map {
     const char *variable; /* here */
-    int64_t rows;         /* that it has there */
+    int64_t rows;         /* in the checkpoint */
     const struct row_run *runs;
     int run_count;
-    bool is_square; /* of a dense variable: columns are where rows are, here and there */
+    bool is_square; /* dense variables: the same map applies to columns */
 };
 struct warm_start {
-    const struct name_map *maps; /* the first whose `to` matches a wanted name applies */
+    const struct name_map *maps; /* the first one whose `to` matches a wanted name applies */
     int map_count;
     const char *const *skips; /* patterns (fnmatch) of wanted names that keep initial values */
     int skip_count;
     bool slots;    /* slots and powers too */
-    bool can_skip; /* by a key of train.warm_start, which errors tell of */
+    bool can_skip; /* error messages may suggest to skip by a key of train.warm_start */
     const struct row_map *rows;
     int row_count;
 };
 
-/* ERR_INPUT: a map's `to` or a skip that matches none of these names, most likely misspelt; the
- * text has the nearest. The arena is for temporary memory. */
+/* ERR_INPUT: the `to` of a map, or a skip, matches none of these names, and is most likely
+ * misspelt; the text suggests the nearest. The arena is for temporary memory. */
 err warm_start_check(const struct warm_start *, const char *const *names, int count,
                      struct arena *);
 
 /* Fills values, slots, powers, global_step, ledger and coverage from the bundle, whoever wrote it
- * and however it was cut. warm NULL: everything must be there (a bundle without this ps' ledger -
- * another number of ps, or TensorFlow's - gives a ledger derived from what is there: of another ps'
- * ledger the largest counts, else every worker at global_step). warm given: global_step and ledger
- * stay 0, skipped variables and their slots are left as they are, and without warm->slots all slots
- * and powers are left; averages are left in any case. ERR_INPUT names the variable that is absent
- * and the nearest name that is there, or both shapes where they differ. */
+ * and however variables were partitioned. warm NULL: all of them must exist, except this ps'
+ * ledger: a bundle with another number of ps, or TensorFlow's, gives a derived one: the largest
+ * counts of the other ledgers, else every worker at global_step. With warm: global_step and ledger
+ * stay 0, skipped variables and their slots stay unchanged, and without warm->slots all slots and
+ * powers do; averages stay in any case. ERR_INPUT names the missing variable and the nearest
+ * existing name, or both shapes if they differ. */
 err shard_read(struct bundle *, const struct warm_start *warm, struct shard *);
 
-/* The name in the checkpoint of what is wanted here as `variable` (slot NULL) or as its slot. */
+/* The name in the checkpoint of `variable` (slot NULL) or of its slot. */
 err shard_map(const struct warm_start *, const char *variable, const char *slot,
               char ret[BUNDLE_NAME_MAX]);
 /* Whether the variable or slot of this name keeps its initial values. */
@@ -149,15 +149,15 @@ struct shard_source {
 /* The values of the slice's variable, of its type and shape, hold against their checksums.
  * ERR_INPUT as above. */
 err shard_find_values(struct bundle *, const struct slice *, struct shard_source *ret);
-/* Of a table, by ids, which ascend, to ret [count, width]: as bundle_pick_rows. */
+/* Of a table, by ascending ids, to ret [count, width]; like bundle_pick_rows. */
 err shard_pick_rows(struct bundle *, const struct shard_source *, const int64_t *ids, int64_t count,
                     int64_t width, float *ret);
 
-/* As shard_read, for the tables alone. */
+/* Like shard_read, for the tables only. */
 err shard_read_tables(struct bundle *, const struct warm_start *warm, const struct shard *);
 
-/* As shard_read, for values and slots in blocks in the memory of a device; what is skipped becomes
- * 0 where that is not the host's. */
+/* Like shard_read, for blocks of values and slots in device memory; on a device with memory of its
+ * own, skipped variables become 0. */
 err shard_read_on(struct device *, int64_t block_floats, struct bundle *, const struct warm_start *,
                   struct shard *);
 

@@ -1,11 +1,10 @@
-/* shard_device.c - a shard whose blocks are memory of a device that the host does not see: read
- * into memory of the host, then brought there.
- */
+/* shard_device.c - a shard whose blocks are in device memory that the host cannot access: read into
+ * host memory, then uploaded. */
 #include <stdlib.h>
 
 #include "core/train/checkpoint/shard.h"
 
-/* blocks: [1 + slot_count] blocks in one piece: values, then slots. */
+/* blocks: [1 + slot_count] contiguous blocks: values, then slots. */
 static struct shard with_blocks(const struct shard *shard, int64_t block_floats, float *blocks)
 {
     struct shard staged = *shard;

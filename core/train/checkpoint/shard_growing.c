@@ -1,7 +1,7 @@
-/* shard_growing.c - tables that grow, as a checkpoint has them: see shard.h.
+/* shard_growing.c - growing tables in a checkpoint: see shard.h.
  *
- * A part is in the order of its keys, so the keys of one ps are neighbours there, and their rows
- * too: they are read as stretches of both, and go one behind the other to where rows lie.
+ * A part is sorted by key, so the keys of one ps are contiguous there, and so are their rows: both
+ * are read as ranges, and appended to the table's rows.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -117,7 +117,7 @@ struct read_part {
     int64_t last;         /* the last key read, over all parts: keys ascend from part to part */
     int64_t rows;         /* rows of all ids so far */
     int64_t first, count; /* rows of keys that belong to this ps */
-    int64_t number;       /* of the first of them in the table */
+    int64_t number;       /* of the first of them, in the table */
     int array;
 };
 
@@ -200,7 +200,7 @@ static err find_rows(struct bundle *bundle, const char *name, int64_t rows, int6
                        bundle_prefix(bundle), name, (long long)rows, (long long)width);
 }
 
-/* Reads rows to their places: each was given the number after the one before it. */
+/* Reads rows into the table: their numbers are consecutive. */
 static err read_rows(struct bundle *bundle, struct read_part *p, const char *name, int64_t width)
 {
     const struct bundle_entry *entry = NULL;
@@ -227,7 +227,7 @@ static err read_arrays(struct bundle *bundle, const struct warm_start *warm,
     return OK;
 }
 
-/* ret_entry NULL: there is no such part. */
+/* ret_entry NULL: no such part. */
 static err find_part(struct bundle *bundle, const struct warm_start *warm, const char *variable,
                      int part, const struct bundle_entry **ret_entry)
 {
@@ -236,7 +236,7 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     TRY(shard_growing_name(stored, NULL, part, "keys", name));
     *ret_entry = bundle_find(bundle, name);
     if (*ret_entry || part > 0) return OK;
-    const bool is_fixed = shard_is_there(bundle, stored); /* its keys are not */
+    const bool is_fixed = shard_is_there(bundle, stored); /* its keys do not exist */
     const err e =
         is_fixed ? fail(ERR_INPUT,
                         "%s: %s has fixed rows there, and grows here (\"capacity\": \"dynamic\")",
@@ -245,7 +245,7 @@ static err find_part(struct bundle *bundle, const struct warm_start *warm, const
     return shard_fail_or_skip(e, warm, is_fixed);
 }
 
-/* The number of rows of a part, if it is valid: that is checked where they are read. */
+/* The number of rows of a part, or 0 if invalid: that is checked where they are read. */
 static err rows_of_part(struct bundle *bundle, const struct warm_start *warm,
                         const struct slice *slice, int part, int64_t *ret)
 {
@@ -257,8 +257,8 @@ static err rows_of_part(struct bundle *bundle, const struct warm_start *warm,
     return OK;
 }
 
-/* Estimates the keys to come: keys are spread evenly, so this table has its share of the range of
- * all that there are. */
+/* Estimates the number of keys to restore: keys are uniformly distributed, so this slice has its
+ * share of all keys. */
 static err expected(struct bundle *bundle, const struct warm_start *warm, const struct slice *slice,
                     int64_t *ret_keys, int64_t *ret_rows)
 {
@@ -278,7 +278,7 @@ static err expected(struct bundle *bundle, const struct warm_start *warm, const 
     return OK;
 }
 
-/* The arrays that read_arrays passes over, a bit for each */
+/* The arrays that read_arrays skips, one bit each */
 static err initial_arrays(const struct warm_start *warm, const struct slice *slice,
                           const struct slot_names *names, int slots, int *ret)
 {

@@ -1,9 +1,9 @@
-/* shard_ledger.c - which pushes of which worker are in the values that are restored.
+/* shard_ledger.c - which pushes of each worker are in the restored values.
  *
- * Where as many ps read as wrote, each takes its own ledger. Where their number changed, values of
- * several old ps meet in one new ps: all ps then take the largest counts of all ledgers, so that no
- * gradient is applied twice to any value. A bundle without ledgers is TensorFlow's: every worker
- * stands at the global step.
+ * If the number of ps is the same as in the checkpoint, each takes its own ledger. If it changed,
+ * values of several old ps meet in one new ps: all ps then take the largest counts of all ledgers,
+ * so that no gradient is applied twice to any value. A bundle without ledgers is TensorFlow's:
+ * every worker is at the global step.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { RECEIVED, TAKEN, STEP }; /* columns */
 
-/* NULL: the bundle has none of this ps. */
+/* NULL: the bundle has no ledger of this ps. */
 static const struct bundle_entry *find_ledger(const struct bundle *bundle, int ps)
 {
     char name[BUNDLE_NAME_MAX];
@@ -38,7 +38,7 @@ static err check(const struct bundle *bundle, const struct bundle_entry *entry)
                 bundle_prefix(bundle), entry->name, (int)LEDGER_COLUMNS, (int)WORKERS_MAX);
 }
 
-/* Takes a worker's row if it has seen more pushes than the present one. */
+/* Takes over a worker's row if it has more pushes than the current one. */
 static err take_larger(const int64_t *from, int64_t *to, const struct bundle_entry *entry)
 {
     if (from[TAKEN] > from[RECEIVED])
@@ -65,14 +65,14 @@ err shard_stored_ledger(struct bundle *bundle, struct arena *arena, int ps, int6
     return bundle_read(bundle, entry, NULL, *ret, numbers * sizeof **ret);
 }
 
-/* Into the ledger's rows, as many as both sides have; ret_rows: how many. */
+/* Merges it into the rows that both ledgers have; ret_rows: how many. */
 static err merge_ledger(struct bundle *bundle, const struct bundle_entry *entry,
                         struct shard *shard, int *ret_rows)
 {
     TRY(check(bundle, entry));
     const int64_t there = entry->shape.dim[0];
     const size_t bytes = (size_t)there * LEDGER_COLUMNS * sizeof(int64_t);
-    int64_t *rows = malloc(bytes + 1); /* not none */
+    int64_t *rows = malloc(bytes + 1); /* malloc(0) may be NULL */
     if (!rows) return fail(ERR_MEMORY, "no memory for %s", entry->name);
 
     err e = bundle_read(bundle, entry, NULL, rows, bytes);

@@ -1,8 +1,8 @@
-/* shard_map.c - the names of a warm start: which tensor of the checkpoint fills what is wanted.
+/* shard_map.c - the names of a warm start: which tensor of the checkpoint fills which variable or
+ * slot.
  *
- * A map's patterns have at most one star, which stands for any run of characters, slashes too. A
- * slot goes where its variable goes, unless an earlier map speaks of the slot itself ("a/adam_m" ->
- * "a/Adam").
+ * A map's patterns have at most one star, which matches any text, including slashes. Slots follow
+ * their variable, unless an earlier map names the slot itself ("a/adam_m" -> "a/Adam").
  */
 #include <fnmatch.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ err shard_map_check(const struct warm_start *warm)
     return OK;
 }
 
-/* What the pattern's star stands for in the name; the empty string where there is no star. */
+/* The text that the pattern's star matches in the name; empty if there is no star. */
 struct star_text {
     const char *at;
     size_t length;
@@ -51,7 +51,7 @@ static bool match(const char *pattern, const char *name, struct star_text *ret)
     return true;
 }
 
-/* The pattern with the stretch in place of its star, then the slot. */
+/* The pattern with its star replaced by the matched text, then the slot. */
 static err expand(const char *pattern, const struct star_text *stretch, const char *slot,
                   char ret[BUNDLE_NAME_MAX])
 {
@@ -96,7 +96,7 @@ bool shard_map_skips(const struct warm_start *warm, const char *wanted)
     return false;
 }
 
-/* ---- patterns about nothing ---- */
+/* ---- patterns without a match ---- */
 
 /* Patterns that would be about these names: the names, and for each of their slashes what stands
  * before it and what comes after it, with a star for the rest. */

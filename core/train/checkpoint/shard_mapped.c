@@ -1,5 +1,5 @@
-/* shard_mapped.c - rows of a matrix that stand elsewhere in the checkpoint: of words that a
- * vocabulary had in another order, of inputs that a layer had beside others. */
+/* shard_mapped.c - rows of a matrix that have other numbers in the checkpoint: of words that had
+ * another order in a vocabulary, of a layer whose inputs changed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ int64_t shard_rows_there(struct bundle *bundle, const struct warm_start *warm, c
     return shard_is_there(bundle, stored) ? 0 : -1;
 }
 
-/* Some rows, on their way */
+/* Rows read but not yet passed on */
 struct mapped {
     struct bundle *bundle;
     const struct shard_source *source;
@@ -69,7 +69,7 @@ static err take_run(struct mapped *m, const struct row_run *run)
     return OK;
 }
 
-/* Within both matrices, whoever wrote it. */
+/* Checks that the map is within both matrices. */
 static err check_runs(const struct row_map *map, const struct slice *slice)
 {
     for (int i = 0; i < map->run_count; i++) {

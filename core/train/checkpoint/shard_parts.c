@@ -1,5 +1,5 @@
-/* shard_parts.c - tables whose ids went to parts by turns, each part a tensor of its own: see
- * shard.h. A table that is one tensor is read as one part. */
+/* shard_parts.c - tables whose ids are dealt to parts in turn, each part a tensor of its own: see
+ * shard.h. A table that is a single tensor is read as one part. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ err shard_part_name(const char *variable, int part, const char *slot, char ret[B
                 (int)BUNDLE_NAME_MAX);
 }
 
-/* The entry of a part; NULL: there is none. */
+/* The entry of a part; NULL: no such part. */
 static const struct bundle_entry *part_of(const struct bundle *bundle, const char *variable,
                                           int part, const char *slot)
 {
@@ -67,7 +67,7 @@ err shard_check_source(struct bundle *bundle, const struct shard_source *source)
     return OK;
 }
 
-/* Rows of one part, on their way to a slice */
+/* Reads rows of one part into a slice */
 struct sorting {
     const struct slice *slice;
     const struct bundle_taker *taker;
@@ -122,7 +122,7 @@ err shard_read_rows(struct bundle *bundle, const struct shard_source *source,
 
 /* ---- single rows ---- */
 
-/* The rows of one part, in memory of their own before they go to their places. */
+/* Picked rows of one part, buffered before they are copied to the result. */
 struct picked {
     int64_t *rows, *places, count;
     float *values;

@@ -1,4 +1,4 @@
-/* shard_read.c - takes one ps' part out of a checkpoint, whoever wrote it: see shard.h. */
+/* shard_read.c - reads one ps' part of a checkpoint, whoever wrote it: see shard.h. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,12 +9,12 @@
 
 enum { SHAPE_CHARACTERS_MAX = BUNDLE_RANK_MAX * 22 + 3 };
 
-/* One tensor that is looked for. */
+/* One tensor to look for. */
 struct wish {
     const char *kind;     /* "variable", "slot", "value": for messages */
-    bool is_of_optimizer; /* it belongs to an optimizer, not to the model: another optimizer does
-                             not save it */
-    bool is_average;      /* an average, which belongs to neither */
+    bool is_of_optimizer; /* state of an optimizer, not of the model: another optimizer does not
+                             save it */
+    bool is_average;      /* an average, which is neither */
     char wanted[BUNDLE_NAME_MAX]; /* its name here */
     char stored[BUNDLE_NAME_MAX]; /* its name in the checkpoint */
     int dtype;
@@ -57,8 +57,8 @@ static err fail_absent(const struct bundle *bundle, const struct wish *wish)
                 is_mapped ? "\"" : "", near.text, why);
 }
 
-/* Types are not converted: a variable of another type is most likely another variable. The entry is
- * there, of the type and the shape that are wanted. */
+/* Finds the entry, which must have the wanted type and shape. Types are not converted: a variable
+ * of another type is most likely another variable. */
 static err find(const struct bundle *bundle, const struct wish *wish,
                 const struct bundle_entry **ret)
 {
@@ -76,7 +76,7 @@ static err find(const struct bundle *bundle, const struct wish *wish,
     return OK;
 }
 
-/* The parts of a table whose ids went to them by turns, where it does not stand there whole. */
+/* The parts of a table whose ids were dealt to them in turn, if it is not stored whole. */
 static err find_parts(const struct bundle *bundle, const struct warm_start *warm,
                       const struct slice *slice, const struct wish *wish, struct shard_source *ret)
 {
@@ -99,7 +99,7 @@ static err find_source(const struct bundle *bundle, const struct warm_start *war
     return find(bundle, wish, &ret->entry);
 }
 
-/* Where the variable's values (slot NULL) or its slot are; no parts: it keeps what it has. */
+/* Where the variable's values (slot NULL) or its slot are; no parts: it keeps its values. */
 static err find_slice(const struct bundle *bundle, const struct warm_start *warm,
                       const struct slice *slice, const char *slot, struct shard_source *ret)
 {
@@ -127,7 +127,7 @@ err shard_check_values(const struct bundle *bundle, const struct warm_start *war
     return OK;
 }
 
-/* Rows of a slice, and where they go in the block */
+/* Rows of a slice, and their place in the block */
 struct placing {
     const struct slice *slice;
     float *block;
@@ -148,8 +148,8 @@ static err place_rows(void *context, int64_t first, int64_t rows, const void *el
     return OK;
 }
 
-/* Places the parts of a row of a square matrix, or of a vector, that belong to columns which the
- * checkpoint has */
+/* Copies those parts of a row of a square matrix, or of a vector, whose columns the checkpoint has
+ */
 static err place_runs(void *context, int64_t row, int64_t rows, const void *elements)
 {
     const struct placing *p = context;
@@ -187,7 +187,7 @@ static err read_slice(struct bundle *bundle, const struct warm_start *warm,
                        (size_t)slice->count * sizeof(float));
 }
 
-/* In the order of the block, which is that of the writer's files where the layout is the same. */
+/* In the order of the block, which is that of the files if the layout is the same. */
 static err read_slices(struct bundle *bundle, const struct warm_start *warm,
                        const struct shard *shard)
 {
@@ -205,7 +205,7 @@ static err read_slices(struct bundle *bundle, const struct warm_start *warm,
     return OK;
 }
 
-/* An array of a table that is filled */
+/* An array of a table that is being filled */
 struct array_filling {
     struct table *table;
     int array;
@@ -248,7 +248,7 @@ static err read_tables(struct bundle *bundle, const struct warm_start *warm,
     return OK;
 }
 
-/* Every ps reads them, whoever wrote them: each advances its own. */
+/* Every ps reads them, whoever wrote them: each ps advances its own copy. */
 static err read_powers(struct bundle *bundle, const struct warm_start *warm, struct shard *shard)
 {
     const int count = !warm || warm->slots ? shard->power_count : 0;
@@ -267,7 +267,7 @@ static err read_powers(struct bundle *bundle, const struct warm_start *warm, str
     return OK;
 }
 
-/* int64, or int32 as old programs made it. */
+/* int64, or int32 from old programs. */
 err shard_read_step(struct bundle *bundle, uint64_t *ret)
 {
     struct wish wish = {.kind = "value", .wanted = SHARD_GLOBAL_STEP, .stored = SHARD_GLOBAL_STEP};

@@ -1,7 +1,7 @@
-/* state.c - the list of a run's checkpoints, and the file `checkpoint` that holds it.
+/* state.c - the list of a run's checkpoints, and the file `checkpoint` that stores it.
  *
- * Written are base names, so that the folder may move; read is what TensorFlow writes, absolute
- * paths too, also of a folder that has moved since. The times go on over restarts
+ * It writes base names, so that the folder may move; it reads whatever TensorFlow writes, including
+ * absolute paths of a folder that has moved since. Timestamps are kept over restarts
  * (keep_every_hours).
  */
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "core/train/checkpoint/checkpoints_inside.h"
 
 enum { CAPACITY_MIN = 16 };
-static const double FOUND_TIME_S = 0; /* no checkpoint is so old: one that a search found */
+static const double FOUND_TIME_S = 0; /* older than any checkpoint: marks one found by a search */
 
 /* Doubled each time, so that a list of all 100000 is not copied 100000 times. */
 static err make_room(struct checkpoint_state *state)
@@ -51,7 +51,7 @@ void state_fini(struct checkpoint_state *state)
     *state = (struct checkpoint_state){0};
 }
 
-/* Whether the index is certainly there: a server that does not answer says neither yes nor no. */
+/* Whether the index certainly exists: a server that does not answer does not count. */
 static bool is_surely_there(const char *prefix)
 {
     char index[CHECKPOINT_PATH_MAX + sizeof CHECKPOINT_INDEX];
@@ -60,9 +60,9 @@ static bool is_surely_there(const char *prefix)
     return !file_time(index, &time_s) && time_s >= 0;
 }
 
-/* A relative path begins at the folder. If nothing is there, or the path is absolute, the folder
- * may have moved since the state file was written: the checkpoint is looked for beside the state
- * file. A local folder cannot have come from a server. */
+/* Relative paths start at the folder. If there is no such file, or the path is absolute, the folder
+ * may have moved since the state file was written: looks for the checkpoint beside the state file.
+ * A local folder cannot have come from a server. */
 static err place(const char *directory, const char *prefix, char ret[CHECKPOINT_PATH_MAX])
 {
     char folder[CHECKPOINT_PATH_MAX], beside[CHECKPOINT_PATH_MAX];
@@ -91,7 +91,7 @@ static err locate(const char *directory, struct checkpoint_record *record)
     return OK;
 }
 
-/* All or nothing: ret is not touched by a text that is understood only in part. */
+/* ret is unchanged if any part of the text is invalid. */
 static err understand(const char *directory, const uint8_t *text, size_t length,
                       struct checkpoint_state *ret)
 {
@@ -134,7 +134,7 @@ err state_read(const char *directory, struct checkpoint_state *ret)
     return e ? fail_prefix(e, "%s", path) : OK;
 }
 
-/* Prints the path as C writes strings: bytes that are not plain ASCII in octal. */
+/* Prints the path as a C string: bytes that are not plain ASCII in octal. */
 static void print_path(FILE *file, const char *field, const char *path)
 {
     fprintf(file, "%s: \"", field);
@@ -151,7 +151,7 @@ static void print_path(FILE *file, const char *field, const char *path)
     fputs("\"\n", file);
 }
 
-/* The path without the directory, if it is in there. */
+/* The path without the directory, if it is in that directory. */
 static const char *short_name(const char *directory, const char *prefix)
 {
     const size_t length = strlen(directory);
@@ -159,8 +159,8 @@ static const char *short_name(const char *directory, const char *prefix)
     return is_inside ? prefix + length + 1 : prefix;
 }
 
-/* The order of CheckpointManager's fields. Times go on where the next process reads them: what
- * stays for good is decided by when a checkpoint was made, not by when it was found. */
+/* In the order of CheckpointManager's fields. Timestamps are when checkpoints were created, not
+ * found, because keep_every_hours depends on them after a restart. */
 static void print(FILE *file, const char *directory, const struct checkpoint_state *state,
                   int first)
 {
@@ -184,7 +184,7 @@ static err replace(const char *directory, const char *text, size_t length)
     return output_replace(path, text, length);
 }
 
-/* The text is put together in memory first, so that all of it is written or nothing. */
+/* Composes the text in memory first, so that it is written completely or not at all. */
 err state_write(const char *directory, const struct checkpoint_state *state, int first)
 {
     char *text = NULL;

@@ -20,11 +20,12 @@ struct stored_part {
     int64_t ids[STORED_ROWS_MAX];
     int64_t read[STORED_ROWS_MAX][SHARD_KEY_COLUMNS];
     int64_t read_at, read_count;
-    float *laid;   /* [STORED_ROWS_MAX, width] with what is laid over; NULL: nothing is */
-    bool *is_laid; /* [newer.count] rows of it that the checkpoint has */
+    float *laid;   /* [STORED_ROWS_MAX, width] rows with newer values applied; NULL: there are none
+                    */
+    bool *is_laid; /* [newer.count] newer rows that replace one of the checkpoint */
 };
 
-/* ---- what it is ---- */
+/* ---- finding the table ---- */
 
 /* NULL: the checkpoint has none of this name. */
 static const struct bundle_entry *entry_of(const struct stored_table *t, int part, const char *what)
@@ -99,11 +100,11 @@ static err read_keys(struct stored_part *p)
     return bundle_pick_rows(p->table->bundle, p->keys, numbers, p->read_count, p->read);
 }
 
-/* Passes over ids that were seen too seldom for a row. ret -1: there are no more. */
+/* Skips ids that do not have a row yet. ret -1: the end. */
 static err next_id(struct stored_part *p, int64_t *ret)
 {
     struct key_state state;
-    for (*ret = -1;;) { /* ends with the keys */
+    for (*ret = -1;;) { /* until the keys end */
         if (p->read_at == p->read_count) TRY(read_keys(p));
         if (p->read_count == 0) return OK;
         const int64_t *row = p->read[p->read_at++];
@@ -163,7 +164,7 @@ static err give(struct stored_part *p, int64_t count, const float *rows)
     return p->taker->take(p->taker->context, p->ids, left, p->laid);
 }
 
-/* Gives the rows that a growing table has got since the checkpoint */
+/* Passes on rows that a growing table created since the checkpoint */
 static err give_new(struct stored_part *p)
 {
     const struct table_changes *newer = p->table->newer;

@@ -1,5 +1,5 @@
-/* sweep.c - the names in a run's folder: which are checkpoints, and which are left of
- * runs that were killed. Only what bears exactly such a name is removed. */
+/* sweep.c - recognizes file names in a run's folder: checkpoints, and leftovers of killed runs.
+ * Only files with exactly such a name are removed. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,10 +56,10 @@ bool checkpoints_keep(const char *name)
 
 struct sweep {
     struct checkpoints *run;
-    double now_s, state_s; /* the time of the state file; -1: there is none */
+    double now_s, state_s; /* state_s: modification time of the state file; -1: there is none */
 };
 
-/* Are these all the characters that remain, `count` of them (0: one or more)? */
+/* Whether `text` consists of exactly `count` such digits (0: one or more) */
 static bool ends_with_digits(const char *text, const char *digits, size_t count)
 {
     const size_t length = strspn(text, digits);
@@ -74,7 +74,7 @@ static bool is_named(const struct checkpoint_state *state, const char *prefix)
     return false;
 }
 
-/* When an attempt wrote its last shard; -1: none is there. */
+/* When an attempt wrote its last shard; -1: it has none. */
 struct save_attempt {
     const char *folder;
     double written_s;
@@ -92,8 +92,8 @@ static void look_at_shard(void *context, const char *name)
     if (time_s > attempt->written_s) attempt->written_s = time_s;
 }
 
-/* Is the bundle of a killed attempt, which the state file does not name yet? Then it is younger
- * than its shards, whose indexes stay until it is named. */
+/* Whether this is the bundle of a killed attempt that the state file does not list yet: then it is
+ * younger than its shards, whose indexes stay until it is listed. */
 static bool is_unborn(const struct sweep *sweep, const struct save_attempt *attempt,
                       const char *prefix)
 {
@@ -105,8 +105,8 @@ static bool is_unborn(const struct sweep *sweep, const struct save_attempt *atte
            time_s >= sweep->state_s;
 }
 
-/* Removes what publishing of this step left when it was killed: data files without an index, or
- * both. Checkpoints of the list are not touched, though their index may be missing. */
+/* Removes what a killed attempt to publish this step left: data files without an index, or both.
+ * Does not touch listed checkpoints, even if their index is missing. */
 static void remove_unborn(const struct sweep *sweep, const char *folder, uint64_t step)
 {
     char prefix[CHECKPOINT_PATH_MAX];
@@ -120,7 +120,7 @@ static void remove_unborn(const struct sweep *sweep, const char *folder, uint64_
     }
 }
 
-/* Whether this file (".index") of one is a link to that of the other */
+/* Whether this file (such as ".index") of both is the same, by a hard link */
 static bool is_linked(const char *a, const char *b, const char *ending)
 {
     char path[CHECKPOINT_PATH_MAX + FILE_ENDING_MAX];
@@ -131,7 +131,7 @@ static bool is_linked(const char *a, const char *b, const char *ending)
     return file_id_is_at(path, &id);
 }
 
-/* Data files of a name that was about to be given to a checkpoint */
+/* Data files of the usual name that a checkpoint was about to get */
 struct usual_data {
     const char *spare, *usual, *name;
     bool is_ours;
@@ -145,7 +145,7 @@ static void look_at_link(void *context, const char *name)
         data->is_ours &= is_linked(data->spare, data->usual, name + length);
 }
 
-/* Removes links that a killed chief made; data of others without an index stay. */
+/* Removes links that a killed chief made; keeps other data files without an index. */
 static void remove_links(const char *spare, const char *usual)
 {
     char folder[CHECKPOINT_PATH_MAX];
@@ -154,7 +154,7 @@ static void remove_links(const char *spare, const char *usual)
     if (bundle_remove(usual)) log_line(LOG_WARNING, "%s", error_text());
 }
 
-/* Puts a checkpoint that was linked but not yet named at the beginning of the list. */
+/* Inserts a checkpoint that was linked but not yet listed at the start of the list. */
 static bool know(struct checkpoint_state *state, const char *prefix, double now_s)
 {
     if (is_named(state, prefix) || state_add(state, prefix, now_s)) return false;
@@ -164,7 +164,7 @@ static bool know(struct checkpoint_state *state, const char *prefix, double now_
     return true;
 }
 
-/* Treats a checkpoint without the usual name: a chief was perhaps about to give it that. */
+/* Handles a checkpoint without the usual name: a killed chief may have been about to rename it. */
 static void sweep_spare(const struct sweep *sweep)
 {
     struct checkpoints *c = sweep->run;
@@ -177,7 +177,7 @@ static void sweep_spare(const struct sweep *sweep)
             continue;
         if (has_index(usual)) {
             i += is_linked(prefix, usual, CHECKPOINT_INDEX) &&
-                 know(&c->state, usual, sweep->now_s); /* the others moved up in the list */
+                 know(&c->state, usual, sweep->now_s); /* this moved the others in the list */
         } else if (!is_named(&c->state, usual)) {
             remove_links(prefix, usual);
         }
@@ -213,7 +213,7 @@ bool is_temporary_file(const char *name)
            strncmp(found - ending, CHECKPOINT_INDEX, ending) == 0;
 }
 
-/* A lease, which is younger than a day where somebody still cares. */
+/* A lease; if in use, it is younger than a day. */
 static bool is_lease(const char *name)
 {
     return strncmp(name, LEASE_NAME CHECKPOINT_NAME, strlen(LEASE_NAME CHECKPOINT_NAME)) == 0;
@@ -226,7 +226,8 @@ static void look_at(void *context, const char *name)
     int64_t step = -1;
     if (folder_join(sweep->run->directory, name, path)) return;
     if (is_temporary_folder(name, &step)) {
-        remove_unborn(sweep, path, (uint64_t)step); /* before the folder, which shows that it is */
+        remove_unborn(sweep, path, (uint64_t)step); /* before its folder, which proves that it is
+                                                       unpublished */
         folder_remove_named(path, CHECKPOINT_PART);
     } else if (is_temporary_file(name)) {
         folder_unlink(path);

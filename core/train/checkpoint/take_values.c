@@ -1,8 +1,9 @@
-/* take_values.c - the newest checkpoint gets the values of another one (train.restore_best).
+/* take_values.c - gives the newest checkpoint the values of another one (train.restore_best).
  *
- * Variables, slots and powers become the other's. What says how far the run is stays: the global
- * step, and the ledgers of pushes and rows. So a run that had ended still has, and one that
- * continues does so from where it was, with these values. */
+ * Variables, slots and powers are replaced. The progress of the run stays: the global step, and the
+ * ledgers of pushes and rows. So a finished run stays finished, and one that resumes continues
+ * where it was, with these values.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

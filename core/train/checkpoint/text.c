@@ -1,11 +1,11 @@
-/* text.c - reads the text of a `checkpoint` file, a CheckpointState in protocol buffers'
- * text format:
+/* text.c - parses the text of a `checkpoint` file, a CheckpointState in protocol buffers' text
+ * format:
  *
  *     model_checkpoint_path: "model.ckpt-200"
  *     all_model_checkpoint_paths: "model.ckpt-100"
  *     all_model_checkpoint_paths: "model.ckpt-200"
  *
- * Fields may stand in any order, comments begin with #, fields of other names are passed over.
+ * Fields may be in any order, comments begin with #, unknown fields are skipped.
  */
 #include <ctype.h>
 #include <math.h>
@@ -21,9 +21,9 @@ struct text_reader {
     int line;
 };
 
-/* What the text says, before it is put in order. */
+/* The parsed text, before it is put in order. */
 struct said_list {
-    char newest[CHECKPOINT_PATH_MAX]; /* "": nothing */
+    char newest[CHECKPOINT_PATH_MAX]; /* "": not given */
     struct checkpoint_state *state;   /* paths as records */
     double *times;
     int time_count;
@@ -91,7 +91,7 @@ static int read_digits(struct text_reader *r, int base, int count)
     return value;
 }
 
-/* Behind a backslash; -1: no such escape. */
+/* The character after a backslash; -1: no such escape. */
 static int read_escape(struct text_reader *r)
 {
     static const char letters[] = "abfnrtv\\'\"?", meant[] = "\a\b\f\n\r\t\v\\'\"?";
@@ -140,7 +140,7 @@ static err read_time(struct text_reader *r, double *ret)
     return OK;
 }
 
-/* A value that nobody asks for: a word, a string, or anything in brackets. */
+/* Skips a value of an unknown field: a word, a string, or anything in brackets. */
 static err pass_value(struct text_reader *r)
 {
     char closing[NESTED_MAX], text[CHECKPOINT_PATH_MAX];
@@ -184,7 +184,7 @@ static err read_field(struct text_reader *r, struct said_list *said)
     return pass_value(r);
 }
 
-/* Times belong to the paths, one each; then the newest goes to the end, or is added there. */
+/* Assigns one time to each path; then moves or adds the newest to the end. */
 static err put_in_order(const struct text_reader *r, const struct said_list *said)
 {
     struct checkpoint_state *state = said->state;

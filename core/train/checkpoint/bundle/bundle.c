@@ -1,7 +1,7 @@
-/* bundle.c - what is known of types, shapes and boxes. */
+/* bundle.c - types, shapes and boxes. */
 #include "core/train/checkpoint/bundle/bundle_inside.h"
 
-/* TensorFlow's numbers; size 0: cannot be read here. */
+/* TensorFlow's type numbers; size 0: not supported here. */
 static const struct {
     size_t size;
     const char *name;
@@ -42,7 +42,7 @@ const char *bundle_dtype_name(int dtype)
     return dtype > 0 && dtype < TYPES ? types[dtype].name : "unknown type";
 }
 
-/* Skips axes of length 0, which would hide that the product of the others is too large. */
+/* Skips axes of length 0, so that an overflow of the other lengths is still noticed. */
 int64_t bundle_count(const struct bundle_shape *shape)
 {
     int64_t count = 1;

@@ -1,6 +1,5 @@
-/* bundle_inside.h - what the files of a bundle share: boxes, an index on its way to the disk, and
- * an open bundle.
- */
+/* bundle_inside.h - shared by the files of this folder: boxes, writing an index, and an open
+ * bundle. */
 #ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_BUNDLE_INSIDE_H
 #define CORE_TRAIN_CHECKPOINT_BUNDLE_BUNDLE_INSIDE_H
 
@@ -12,24 +11,25 @@
 bool box_is_inside(const struct bundle_box *, const struct bundle_shape *);
 bool box_is_equal(const struct bundle_box *, const struct bundle_box *, int rank);
 struct bundle_shape box_shape(const struct bundle_box *, int rank);
-/* Elements that both hold, and where they are. */
+/* The number of elements in both, and their box. */
 int64_t box_common(const struct bundle_box *, const struct bundle_box *, int rank,
                    struct bundle_box *ret);
 
 /* ---- index.c ---- */
 
-/* Writes and syncs a sorted index beside `beside`; path is its name when it is published. */
+/* Writes and syncs a sorted index under a temporary name beside `beside`; path is its final name.
+ */
 err index_save(const struct index *, const char *path, const char *beside, struct output *ret);
 
 /* ---- an open bundle ---- */
 
-/* Elements that stand together in a data file. */
+/* Elements that are contiguous in a data file. */
 struct stored {
     struct bundle_box box; /* in the tensor */
     const struct index_record *record;
 };
 
-/* Files of this host that rows are picked from stay open: each batch picks a few. */
+/* Local files from which rows are picked stay open: each batch picks a few. */
 enum { PICKED_FILES_MAX = 64 };
 struct picked_file;
 
@@ -38,7 +38,7 @@ struct bundle {
     struct index index;
     struct bundle_entry *entries; /* sorted by name */
     int *first;                   /* stored slices of entry i: first[i] .. first[i + 1] - 1 */
-    struct stored *stored;        /* of one entry sorted by where they begin; none overlap */
+    struct stored *stored;        /* per entry sorted by start; none overlap */
     int count;
     int overlap_checks;                                     /* so far, while it is opened */
     _Atomic(struct picked_file *) picked[PICKED_FILES_MAX]; /* by shard; NULL: not yet */
@@ -54,6 +54,6 @@ struct stored_list bundle_stored(const struct bundle *, const struct bundle_entr
 /* The data file of a record; ret_path is freed by the caller. */
 err bundle_open_data(const struct bundle *, const struct index_record *, struct file_reader *ret,
                      char **ret_path);
-err bundle_crc_differs(const char *path); /* ERR_INPUT that says so */
+err bundle_crc_differs(const char *path); /* an ERR_INPUT for a wrong checksum */
 
 #endif

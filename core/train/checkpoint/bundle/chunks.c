@@ -1,5 +1,5 @@
-/* chunks.c - see chunks.h. Chunks go round in a ring: those from `taken` to `filled` were read and
- * are not yet given back. */
+/* chunks.c - see chunks.h. A ring of chunks: those from `taken` to `filled` have been read and not
+ * yet returned by the caller. */
 #include "core/train/checkpoint/bundle/chunks.h"
 
 #include <stdlib.h>
@@ -12,11 +12,11 @@ struct chunks {
     int64_t offset, bytes, chunk_bytes, chunk_count;
     uint8_t *ring;
     int64_t ring_chunks;
-    int64_t next; /* the next chunk to be given; the caller has the one before it */
+    int64_t next; /* the next chunk for the caller, who uses the one before it */
 
     bool has_thread;
     pthread_t thread;
-    pthread_mutex_t lock; /* protects what follows */
+    pthread_mutex_t lock; /* protects the members below */
     pthread_cond_t changed;
     int64_t filled, taken;
     bool is_over; /* no more chunks are wanted */
@@ -118,7 +118,7 @@ void chunks_close(struct chunks *c)
     free(c);
 }
 
-/* Gives back the chunk that the caller had. */
+/* Frees the caller's last chunk and waits for the next one. */
 static err wait_for_chunk(struct chunks *c)
 {
     pthread_mutex_lock(&c->lock);

@@ -19,7 +19,7 @@
 
 enum {
     CALL_BYTES_MAX = 1 << 30, /* bytes of one system call */
-    NAME_TRIES_MAX = 16,      /* attempts at a temporary name that nobody has */
+    NAME_TRIES_MAX = 16,      /* attempts at an unused temporary name */
     PICKED_BYTES = 32 << 10,
     JOINED_BYTES = 1 << 20,
     REPLACE_TRIES = 8,
@@ -42,8 +42,8 @@ err bundle_data_path(const char *prefix, int shard, int shards, char **ret)
     return fail(ERR_MEMORY, "no memory for the name of a checkpoint");
 }
 
-/* A file that is there and may not be read is a failure of storage, which may pass: a caller that
- * took it for damaged or absent would continue without it. */
+/* A file that exists but cannot be read is a storage failure, which may pass: a caller that took it
+ * for damaged or missing would continue without it. */
 err file_reader_open(const char *path, struct file_reader *ret)
 {
     struct file_reader s = {.path = path};
@@ -55,7 +55,8 @@ err file_reader_open(const char *path, struct file_reader *ret)
     return OK;
 }
 
-/* A call may give less than asked. Files that are picked from are not read ahead. */
+/* A read may return less than requested. There is no read-ahead for files from which rows are
+ * picked. */
 err file_reader_read(const struct file_reader *s, int64_t offset, void *ret, size_t bytes)
 {
     uint8_t *to = ret;
@@ -106,7 +107,7 @@ err bundle_file_load(const char *path, size_t bytes_max, uint8_t **ret, size_t *
     return e;
 }
 
-/* TensorFlow's pattern of temporary names, so that who tidies up knows them. */
+/* TensorFlow's pattern of temporary names, so that tools that clean up recognize them. */
 static err open_temporary(const char *beside, struct output *o)
 {
     for (int i = 0; i < NAME_TRIES_MAX; i++) {
@@ -167,7 +168,7 @@ err bundle_file_piece(const char *path, int64_t offset, const void *from, size_t
     return !e && closed ? system_failed(path) : e;
 }
 
-/* A disk that fills up takes a part first and refuses at the next call. */
+/* A full disk first accepts a part, and fails the next call. */
 err output_write(struct output *o, const void *from, size_t bytes)
 {
     if (!o->writer && !own_write(o->file, from, bytes)) return system_failed(o->path);
@@ -201,7 +202,7 @@ static err append_ahead(struct output *o, uint8_t *buffer, size_t bytes)
 err output_join(struct output *o, int64_t end)
 {
     if (!o->writer) return output_write_at(o, end, NULL, 0);
-    if (o->bytes >= end) return OK; /* all of it came in the order of the file */
+    if (o->bytes >= end) return OK; /* everything came in file order */
     uint8_t *buffer = malloc(JOINED_BYTES);
     err e = buffer ? OK : fail(ERR_MEMORY, "%s: no memory", o->path);
     while (!e && o->bytes < end) { /* ends: each time there are more bytes, or it fails */
@@ -212,7 +213,7 @@ err output_join(struct output *o, int64_t end)
     return e;
 }
 
-/* Before a rename: else a crash could leave the name with an empty file. */
+/* Must precede the rename: otherwise a crash could leave an empty file of that name. */
 err output_sync(struct output *o)
 {
     if (o->writer) return OK;
@@ -241,7 +242,7 @@ err output_publish_new(struct output *o, bool *ret_is_taken)
     return OK;
 }
 
-/* Safe at any point of an output's life, and twice. */
+/* May be called in any state of an output, and twice. */
 void output_drop(struct output *o)
 {
     if (!o->path) return;
@@ -261,7 +262,7 @@ static err write_out(struct output *o, const void *bytes, size_t count)
     return output_publish(o);
 }
 
-/* ret_is_gone: somebody removed the temporary file before it got its name. */
+/* ret_is_gone: somebody removed the temporary file before it was renamed. */
 static err try_to_replace(const char *path, const void *bytes, size_t count, bool *ret_is_gone)
 {
     struct output output = {0};
@@ -269,14 +270,14 @@ static err try_to_replace(const char *path, const void *bytes, size_t count, boo
     errno = 0;
     err e = write_out(&output, bytes, count);
     *ret_is_gone = e && errno == ENOENT;
-    /* once renamed it counts */
+    /* after the rename it has succeeded */
     if (!e && file_sync_folder(path)) log_line(LOG_WARNING, "%s", error_text());
     output_drop(&output);
     return e;
 }
 
-/* A task that has just become chief may sweep the folder of what seems left over, a file without
- * its name too: then it is written again. */
+/* A new chief may remove temporary files from the folder, including this one: then it is written
+ * again. */
 err output_replace(const char *path, const void *bytes, size_t count)
 {
     bool is_gone = true;
@@ -301,8 +302,7 @@ err bundle_rename(const char *from, const char *to)
     return fail(ERR_IO, "%s: cannot become %s: %s", from, to, strerror(errno));
 }
 
-/* For file systems that have no links either, as on some personal disks: looks first, then renames.
- */
+/* For file systems without hard links, as on some removable disks: checks first, then renames. */
 static int rename_after_look(const char *from, const char *to)
 {
     struct stat status;
@@ -311,8 +311,8 @@ static int rename_after_look(const char *from, const char *to)
     return -1;
 }
 
-/* A server whose answer was lost is asked again, and then says that the name is there: it may be
- * this file's. */
+/* If a server's reply was lost, the request is repeated, and fails because the name exists: it may
+ * be this file. */
 static bool is_linked(const char *from, const char *to)
 {
     struct file_id id;

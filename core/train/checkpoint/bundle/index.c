@@ -9,7 +9,7 @@
 #include "core/train/checkpoint/bundle/ordered.h"
 #include "core/train/checkpoint/bundle/sorted.h"
 
-/* Limits, as a record takes far more memory than the bytes of a file that it may be made from. */
+/* Limits, because a record takes far more memory than the bytes of the file that it comes from. */
 enum { RECORDS_ROOM_MIN = 64, RECORDS_MAX = 1 << 21 };
 
 static err no_memory(void)
@@ -40,11 +40,12 @@ const char *index_key_text(const struct index *index, const struct index_record 
 {
     const bool is_slice = index_is_slice(index, r);
     snprintf(ret, KEY_TEXT_MAX, "%s%s", is_slice ? "a slice of " : "",
-             index_key(index, r) + is_slice); /* what follows a name in a key begins with a zero */
+             index_key(index, r) + is_slice); /* in a key, the name ends with a zero byte */
     return ret;
 }
 
-/* Room doubles; no entry of a file can ask for more, since each brings its own bytes. */
+/* Doubles the room; an entry of a file cannot demand more, because each slice takes bytes of the
+ * file. */
 err index_add_slice(struct index *index, const struct bundle_box *box)
 {
     if (index->slice_count == index->slice_room) {
@@ -129,7 +130,7 @@ const struct index_record *index_find(const struct index *index, struct view key
     return NULL;
 }
 
-/* The order of arrival decides between equal keys, so that slices are listed as they came. */
+/* Equal keys stay in order of arrival, so that slices are listed in that order. */
 static int compare_records(const void *a, const void *b, void *index)
 {
     const struct index_record *x = a, *y = b;
@@ -156,7 +157,8 @@ static err check_same(const struct index *index, const struct index_record *a,
     return OK;
 }
 
-/* Gives the sorted records their slices anew, since those of one record stand together. */
+/* Rebuilds the list of slices for the sorted records, so that those of one record are contiguous.
+ */
 static err fold(struct index *index, struct bundle_box *slices)
 {
     int count = 0;
@@ -231,8 +233,8 @@ err index_save(const struct index *index, const char *path, const char *beside, 
     return e;
 }
 
-/* A name must be text; a slice's key is only checked as far as its name, since it is compared as a
- * whole with the key that its tensor asks for. */
+/* A name must be text; of a slice's key only the name is checked, because the whole key is compared
+ * with the one that its tensor implies. */
 static err check_key(const struct index *index, struct view key)
 {
     const bool is_slice = key.at[0] == 0;

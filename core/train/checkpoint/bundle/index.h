@@ -1,7 +1,7 @@
-/* index.h - what an index file says: one record per key, sorted by key.
+/* index.h - the contents of an index file: one record per key, sorted by key.
  *
- * Keys are names of tensors, or stand for one slice of a tensor: such a key begins with a zero
- * byte. The record of a sliced tensor itself has no data, but the list of its slices.
+ * Keys are names of tensors, or identify one slice of a tensor: those begin with a zero byte. The
+ * record of a sliced tensor itself has no data, but the list of its slices.
  */
 #ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_INDEX_H
 #define CORE_TRAIN_CHECKPOINT_BUNDLE_INDEX_H
@@ -14,8 +14,8 @@ enum { LENGTH_WHOLE = -1 };
 
 /* TensorFlow's BundleEntryProto. */
 struct index_record {
-    size_t key, key_bytes; /* offset in the index' keys, where a zero byte follows */
-    int order;             /* number in the order of arrival */
+    size_t key, key_bytes; /* offset in the index' keys, zero-terminated */
+    int order;             /* position in the order of index_add */
     int dtype, shard;
     struct bundle_shape shape;
     int64_t offset, bytes;
@@ -36,34 +36,34 @@ struct index {
 void index_drop(struct index *);
 const char *index_key(const struct index *, const struct index_record *);
 bool index_is_slice(const struct index *, const struct index_record *);
-/* The name of the tensor that the key belongs to, cut to what a message holds. */
+/* The name of the tensor that the key belongs to, truncated for messages. */
 enum { KEY_TEXT_MAX = 256 };
 const char *index_key_text(const struct index *, const struct index_record *,
                            char ret[KEY_TEXT_MAX]);
 
-/* Copies key and record; slices are given apart. */
+/* Copies key and record; the slices are a separate argument. */
 err index_add(struct index *, struct view key, const struct index_record *,
               const struct bundle_box *);
 /* The key of a slice as stored. */
 void index_slice_key(struct buffer *, const char *name, int rank, const struct bundle_box *);
-/* Finds a record of a sorted index; NULL: there is none. */
+/* Finds a record in a sorted index; NULL: not found. */
 const struct index_record *index_find(const struct index *, struct view key);
 
-/* Sorts; records of one name that come several times are joined where all are slices of one tensor,
- * else ERR_INPUT. `where` begins the message. */
+/* Sorts; joins records of the same name if all are slices of one tensor, else ERR_INPUT. `where`
+ * begins the message. */
 err index_join(struct index *, const char *where);
-/* Makes the bytes of the file, for the caller to drop. The index must be sorted. */
+/* Serializes the index, which must be sorted; the caller drops the buffer. */
 err index_write(const struct index *, struct buffer *ret);
-/* Reads a file. Each record is checked by itself, but not whether records fit together. */
+/* Reads a file. Checks each record, but not whether records are consistent with each other. */
 err index_read(const char *path, struct index *ret);
 
 /* ---- messages.c ---- */
 
 void index_put_header(struct buffer *, int shards);
 void index_put_record(struct buffer *, const struct index *, const struct index_record *);
-/* ERR_INPUT without the name of the file. */
+/* ERR_INPUT; the text does not name the file. */
 err index_get_header(struct view, int *ret_shards);
-/* Slices are appended to those of the index. */
+/* Appends the record's slices to those of the index. */
 err index_get_record(struct view, struct index *, struct index_record *ret);
 err index_add_slice(struct index *, const struct bundle_box *);
 

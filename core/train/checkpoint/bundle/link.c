@@ -1,6 +1,5 @@
-/* link.c - a bundle once more, under another name: its data files are linked where the file system
- * can, else copied; behind URLs by way of this host.
- */
+/* link.c - copies a bundle to another name: hard-links its data files if the file system can, else
+ * copies them; behind URLs through this host. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +37,7 @@ static err copy_file(const char *from, const char *to)
     return e;
 }
 
-/* Where a copy goes: behind a URL, or to a file of this host. */
+/* The target of a copy: behind a URL, or a local file. */
 struct copy_target {
     const char *path;
     struct file_writer *writer; /* NULL: `file` */
@@ -98,7 +97,7 @@ static err copy_by_url(const char *from, const char *to)
     return e;
 }
 
-/* Replaces what is there: it is of an earlier incarnation that used this name. */
+/* Replaces an existing file, which an earlier incarnation left under this name. */
 static err link_file(const char *from, const char *to)
 {
     if (path_is_url(to) || path_is_url(from)) return copy_by_url(from, to);
@@ -135,8 +134,8 @@ static err add_records(const struct index *from, bool (*is_wanted)(const char *n
     return OK;
 }
 
-/* The index last: without it the others are no checkpoint. All names are on the disk before any
- * list has them. */
+/* The index comes last: without it there is no checkpoint. All names are synced before any list has
+ * them. */
 static err publish(const struct index *index, const char *to)
 {
     struct output output = {0};

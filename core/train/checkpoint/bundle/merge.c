@@ -1,6 +1,5 @@
-/* merge.c - several bundles become one. What can fail for want of memory or disk is done
- * before a name changes; where a name cannot be changed, those that were are changed back.
- */
+/* merge.c - merges several bundles into one. All that can fail for lack of memory or disk space is
+ * done before the first rename; if a rename fails, the earlier ones are undone. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,10 +15,10 @@
 #include "core/base/files/url.h"
 #include "core/base/log.h"
 
-/* A data file and what it will be called. */
+/* A data file and its new name. */
 struct file_move {
     char *from, *to;
-    struct file_id id; /* of a file on this host, once it has that name */
+    struct file_id id; /* of a local file, once it is renamed */
 };
 
 /* The merge under way; everything in it but shards and prefix is owned. */
@@ -44,7 +43,7 @@ static void merge_drop(struct merge *m)
     index_drop(&m->index);
 }
 
-/* A shard must not be what the result is called: it would be removed. */
+/* A shard must not have the name of the result: it would be removed. */
 static err check_shard(const struct merge *m, const char *index_path)
 {
     struct file_id shard;
@@ -68,7 +67,7 @@ static err add_moves(struct merge *m, const char *shard, int files)
     return OK;
 }
 
-/* All numbers of data files are those of the shard, counted from the shard's first. */
+/* Numbers of data files are shifted by that of the shard's first. */
 static err add_records(struct index *to, const struct index *from)
 {
     for (int i = 0; i < from->count; i++) {
@@ -82,7 +81,7 @@ static err add_records(struct index *to, const struct index *from)
     return OK;
 }
 
-/* Opened as for reading, so that data files are there and as long as they must be. */
+/* Opens the shard as for reading, which checks that data files exist and are long enough. */
 static err add_shard(struct merge *m, const char *shard)
 {
     struct bundle *bundle = NULL;
@@ -115,8 +114,8 @@ static err find_index(const char *path, bool *ret_is_there)
     return OK;
 }
 
-/* This process may have been suspended for long: files that have these names now are another
- * chief's, and stay. */
+/* This process may have been suspended for long: existing files of these names are another chief's,
+ * and stay. */
 static err find_other(const struct merge *m)
 {
     bool is_there;
@@ -124,7 +123,7 @@ static err find_other(const struct merge *m)
     return is_there ? fail(ERR_PEER, "%s was made by another task meanwhile", m->index_path) : OK;
 }
 
-/* A file that has the name by now may be another chief's. */
+/* A file that has the name now may be another chief's. */
 static void move_back(const struct file_move *move)
 {
     const bool is_ours = path_is_url(move->to) || file_id_is_at(move->to, &move->id);
@@ -142,8 +141,8 @@ static err give_up(const struct merge *m, int moved, err e)
     return fail(e, "%s", why);
 }
 
-/* Where the folder can be listed, a name without data files was chosen, so these came later. Where
- * it cannot, they may be left of an earlier attempt that was cut short, and may be replaced. */
+/* If the folder can be listed, a name without data files was chosen, so these are newer. Otherwise
+ * they may be left from an interrupted attempt, and may be replaced. */
 static err take_over(const struct file_move *move)
 {
     char *folder = strdup(move->to), *slash = folder ? strrchr(folder, '/') : NULL;
@@ -167,8 +166,8 @@ static err move_one(const struct merge *m, struct file_move *move)
     return take_over(move);
 }
 
-/* Renames only: the data are on this file system already, and on the disk. Behind a URL a server
- * may have to copy them. */
+/* Only renames: the data are on this file system already, and synced. Behind a URL a server may
+ * have to copy them. */
 static err move_data(struct merge *m)
 {
     for (int i = 0; i < m->move_count; i++) {
@@ -178,7 +177,7 @@ static err move_data(struct merge *m)
     return OK;
 }
 
-/* The files of the folder whose names begin so; the first refusal is told when all were tried. */
+/* Removes the files whose names begin with `begin`; returns the first error after trying all. */
 static err remove_beginning(int folder, DIR *list, const char *path, const char *begin)
 {
     err e = OK;
@@ -233,9 +232,9 @@ static err remove_all_data(const char *prefix)
     return e;
 }
 
-/* Data files first, then the index: an index never refers to data that are not its own, nor to data
- * files whose directory entries a power cut could still lose. One that is there is not replaced:
- * it is of other data. */
+/* Data files first, then the index: an index never refers to other data than its own, nor to data
+ * files whose directory entries a power failure could still lose. An existing index is not
+ * replaced: it belongs to other data. */
 static err publish(struct merge *m, struct output *index)
 {
     bool is_taken;
@@ -278,8 +277,8 @@ err bundle_remove(const char *prefix)
     char *index_path = NULL;
     TRY(bundle_index_path(prefix, &index_path));
     const err e = bundle_unlink(index_path);
-    /* a power cut must not bring back an index of data that are gone; a disk that fails here is as
-     * full of them either way */
+    /* a power failure must not restore an index whose data are gone; if syncing fails, the data are
+     * removed anyway */
     if (!e) (void)file_sync_folder(index_path);
     free(index_path);
     return e ? e : remove_all_data(prefix);

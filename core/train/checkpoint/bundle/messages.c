@@ -1,11 +1,10 @@
-/* messages.c - the messages of an index: BundleHeaderProto and BundleEntryProto with what is in
- * them (TensorShapeProto, TensorSliceProto, VersionDef).
- */
+/* messages.c - the messages of an index: BundleHeaderProto and BundleEntryProto with their
+ * submessages (TensorShapeProto, TensorSliceProto, VersionDef). */
 #include <limits.h>
 
 #include "core/train/checkpoint/bundle/index.h"
 
-/* Numbers of fields, by message. */
+/* Field numbers, by message. */
 enum { HEADER_SHARDS = 1, HEADER_ENDIANNESS = 2, HEADER_VERSION = 3 };
 enum { VERSION_PRODUCER = 1, VERSION_MIN_CONSUMER = 2, VERSION_BAD_CONSUMERS = 3 };
 enum {
@@ -30,7 +29,7 @@ void index_put_header(struct buffer *b, int shards)
     proto_close(b, version);
 }
 
-/* Written even where it is empty, as of a scalar. */
+/* Written even if empty, as for a scalar. */
 static void put_shape(struct buffer *b, const struct bundle_shape *shape)
 {
     const size_t all = proto_open(b, ENTRY_SHAPE);
@@ -42,7 +41,7 @@ static void put_shape(struct buffer *b, const struct bundle_shape *shape)
     proto_close(b, all);
 }
 
-/* A length is written even where it is 0, for without one it is the whole axis. */
+/* A length is written even if it is 0, because a missing one means the whole axis. */
 static void put_slice(struct buffer *b, const struct bundle_box *box, int rank)
 {
     const size_t all = proto_open(b, ENTRY_SLICE);
@@ -73,7 +72,7 @@ static err malformed(const char *what)
     return fail(ERR_INPUT, "%s is no message of the format", what);
 }
 
-/* A field that is known must be of its kind, else what is read is something else. */
+/* A known field must have its wire type, otherwise this is something else. */
 static bool is(const struct proto_field *f, uint64_t number, enum wire wire, bool *is_wrong)
 {
     if (f->number != number) return false;
@@ -81,7 +80,7 @@ static bool is(const struct proto_field *f, uint64_t number, enum wire wire, boo
     return f->wire == wire;
 }
 
-/* Whoever wrote the file may forbid it to readers that would misunderstand it. */
+/* The writer may exclude readers that would misinterpret the file. */
 static err get_version(struct view s)
 {
     struct proto_field f;
@@ -138,7 +137,7 @@ static err get_dim(struct view s, int64_t *ret)
     return OK;
 }
 
-/* Names of dimensions are passed over, as all that is not known here. */
+/* Skips names of dimensions, and everything unknown. */
 static err get_shape(struct view s, struct bundle_shape *ret)
 {
     struct bundle_shape shape = {0};

@@ -1,6 +1,5 @@
-/* open.c - what an index says, brought together: which slices a tensor has and that they are
- * possible, and that the data files are long enough.
- */
+/* open.c - checks an index as a whole: the slices of each tensor must be possible, and the data
+ * files long enough. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 
 #include "core/train/checkpoint/bundle/bundle_inside.h"
 
-/* Pairs of slices looked at for an overlap, of all tensors: well under a second. */
+/* Pairs of slices checked for overlap, over all tensors: well under a second. */
 enum { OVERLAP_CHECKS_MAX = 1 << 26 };
 
 static err no_memory(const char *prefix)
@@ -19,7 +18,7 @@ static err no_memory(const char *prefix)
 
 /* ---- slices of one tensor ---- */
 
-/* An axis whose length was left out is whole. */
+/* Replaces omitted lengths by the whole axis. */
 static struct bundle_box resolve(const struct bundle_box *box, const struct bundle_shape *shape)
 {
     struct bundle_box whole = *box;
@@ -45,8 +44,8 @@ static err find_slice(const struct bundle *b, const struct index_record *whole,
     return OK;
 }
 
-/* The slice as its tensor lists it against the entry that holds its data: they were written apart,
- * by different tasks, and must agree. */
+/* Compares the slice in its tensor's list with the entry that has its data: they were written
+ * separately, by different tasks, and must agree. */
 static err add_slice(const struct bundle *b, const struct index_record *whole,
                      const struct bundle_box *box, struct stored *ret)
 {
@@ -77,7 +76,7 @@ static int compare_starts(const void *a, const void *b)
     return 0;
 }
 
-/* The first axis along which the sorted slices do not all begin at the same place. */
+/* The first axis along which the sorted slices have different starts. */
 static int axis_of(const struct stored *s, int count, int rank)
 {
     for (int axis = 0; axis < rank; axis++) {
@@ -88,8 +87,7 @@ static int axis_of(const struct stored *s, int count, int rank)
     return 0;
 }
 
-/* Since none overlap, slices cover a box exactly where the elements that they hold of it are as
- * many as it has. */
+/* Once no slices overlap, they cover a box exactly if the numbers of elements are equal. */
 static err check_overlap(struct bundle *b, const char *name, struct stored *s, int count, int rank)
 {
     struct bundle_box common;
@@ -123,8 +121,8 @@ static err add_entry(struct bundle *b, const struct index_record *r, struct bund
 
 /* ---- all of them ---- */
 
-/* Slices' own entries sort before all names, so their number is known first; as many must be
- * listed. */
+/* Entries of slices sort before all names, so their number is known first; the tensors must list as
+ * many. */
 static err count_entries(struct bundle *b, int *ret_stored)
 {
     int64_t slices = 0, listed = 0, whole = 0;
@@ -144,7 +142,7 @@ static err count_entries(struct bundle *b, int *ret_stored)
     return OK;
 }
 
-/* Names point into the index' keys, which do not move any more. */
+/* Names point into the index' keys, which are final now. */
 static err add_entries(struct bundle *b)
 {
     int stored = 0, at = 0, entry = 0;
@@ -178,8 +176,8 @@ static err check_record(const struct bundle *b, const struct index_record *r, co
                 (long long)r->bytes);
 }
 
-/* The sizes are those of the real files, so that no read asks for more memory than is on the disk.
- */
+/* Compares with the sizes of the real files, so that no read allocates more memory than is on the
+ * disk. */
 static err check_end(const struct bundle *b, const struct index_record *r, int64_t file_bytes)
 {
     char text[KEY_TEXT_MAX];
@@ -190,7 +188,7 @@ static err check_end(const struct bundle *b, const struct index_record *r, int64
                 index_key_text(&b->index, r, text));
 }
 
-/* Opened, not only looked up: a file that may not be read is told now. */
+/* Opens each file: one that may not be read must fail now. */
 static err measure_files(const struct bundle *b, int64_t *ret_bytes)
 {
     for (int i = 0; i < b->index.shards; i++) {
@@ -206,12 +204,12 @@ static err measure_files(const struct bundle *b, int64_t *ret_bytes)
     return OK;
 }
 
-/* All tensors together need no more bytes than the files have, as no two share bytes. left: bytes
- * of each file */
+/* Checks that all tensors together need no more bytes than the files have, as no two share bytes.
+ * left: bytes of each file */
 static err check_sum(const struct bundle *b, const struct index_record *r, int64_t *left)
 {
     if (r->slice_count > 0) return OK;
-    left[r->shard] -= r->bytes; /* cannot go below 0: check_end has */
+    left[r->shard] -= r->bytes; /* cannot overflow, see check_end */
     if (left[r->shard] >= 0) return OK;
     return fail(ERR_INPUT, "%s.data-%05d-of-%05d: has fewer bytes than its tensors together",
                 b->prefix, r->shard, b->index.shards);
@@ -236,7 +234,7 @@ static err check_files(const struct bundle *b)
     return e;
 }
 
-/* A checkpoint of TensorFlow's first format is a single file, called as the prefix. */
+/* A checkpoint in TensorFlow's V1 format is a single file whose name is the prefix. */
 static err read_index(const char *prefix, const char *path, struct index *ret)
 {
     struct stat status;

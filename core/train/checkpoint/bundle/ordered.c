@@ -3,7 +3,7 @@
 
 enum { ORDERED_BYTES_MAX = 10 };
 
-/* How many bytes follow, then the number, its first byte first. */
+/* The number of bytes, then the number, most significant byte first. */
 void buffer_ordered_unsigned(struct buffer *b, uint64_t value)
 {
     int count = 0;
@@ -33,7 +33,7 @@ void buffer_ordered_signed(struct buffer *b, int64_t value)
     buffer_put(b, bytes, (size_t)count);
 }
 
-/* 0 and 255 would not sort with the mark 0 1 at the end, so they are two bytes. */
+/* 0 and 255 are written as two bytes, because the text ends with the bytes 0 1. */
 void buffer_ordered_text(struct buffer *b, const char *text)
 {
     for (; *text; text++) {

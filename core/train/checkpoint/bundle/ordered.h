@@ -1,5 +1,5 @@
-/* ordered.h - numbers and text so that the bytes sort as the values do (TensorFlow's OrderedCode).
- */
+/* ordered.h - encodes numbers and text so that bytes sort like the values (TensorFlow's
+ * OrderedCode). */
 #ifndef CORE_TRAIN_CHECKPOINT_BUNDLE_ORDERED_H
 #define CORE_TRAIN_CHECKPOINT_BUNDLE_ORDERED_H
 

@@ -1,4 +1,4 @@
-/* pick.c - single rows of a matrix, from wherever in its slices they stand. */
+/* pick.c - reads single rows of a matrix, from whatever slices hold them. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -29,11 +29,11 @@ static int64_t run_of(const struct picking *p, const struct bundle_box *box, int
 /* A file that rows are picked from */
 struct picked_file {
     struct file_reader reader;
-    struct mapped_file mapped; /* where it can be */
+    struct mapped_file mapped; /* if it can be mapped */
     char *path;                /* the reader's */
 };
 
-/* Long stretches are read by calls, which read ahead. */
+/* Long ranges are read by system calls, which read ahead. */
 static err read_picked(const struct picked_file *file, const struct index_record *r, int64_t offset,
                        void *to, size_t bytes)
 {
@@ -93,8 +93,8 @@ static err open_picked(const struct bundle *b, const struct index_record *r,
     return OK;
 }
 
-/* If two threads open a file, the first keeps it. Behind a URL two threads must not share an open
- * file. */
+/* If two threads open the same file, the first one's is kept. Behind a URL two threads must not
+ * share an open file. */
 static err find_picked(struct bundle *b, const struct index_record *r, struct picked_file **ret,
                        bool *ret_is_kept)
 {

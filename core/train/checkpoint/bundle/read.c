@@ -1,8 +1,6 @@
-/* read.c - a box of a tensor, whole or by rows, from the slices that hold it. Every slice that has
- * a part in it is read from its beginning to its end, for the checksum is that of the whole slice;
- * what is wanted of it is copied on the way, or lands where it belongs at once if that is one
- * stretch.
- */
+/* read.c - reads a box of a tensor, whole or by rows, from the slices that hold it. Each of those
+ * is read completely, because the checksum is that of the whole slice; the wanted part is copied on
+ * the way, or read directly into place if it is contiguous. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,17 +12,17 @@
 enum { READ_BYTES = 256 << 10 };
 _Static_assert((int)READ_BYTES <= (int)BUNDLE_STRETCH_BYTES, "a chunk is given as one stretch");
 
-/* Where a box lies in two others that hold it: in stretches that are contiguous in both, one for
- * each position along the outer axes. All in bytes. */
+/* Where a box is in two others that contain it: ranges that are contiguous in both, one for each
+ * position along the outer axes. All in bytes. */
 struct stretches {
-    int axes; /* outer ones; 0: a single stretch */
+    int axes; /* outer ones; 0: a single range */
     int64_t count[BUNDLE_RANK_MAX], position[BUNDLE_RANK_MAX];
     int64_t from_step[BUNDLE_RANK_MAX], to_step[BUNDLE_RANK_MAX];
-    int64_t from, to, bytes; /* the present one */
+    int64_t from, to, bytes; /* the current range */
     bool is_done;
 };
 
-/* Inner axes that are whole in both, and the one before them, make one stretch. */
+/* Inner axes that are whole in both, and the one before them, form one range. */
 static struct stretches stretches_of(const struct bundle_box *common, const struct bundle_box *from,
                                      const struct bundle_box *to, int rank, int64_t size)
 {
@@ -50,7 +48,7 @@ static struct stretches stretches_of(const struct bundle_box *common, const stru
     return s;
 }
 
-/* To the next stretch, the last outer axis first. */
+/* Moves to the next range, the last outer axis first. */
 static void advance(struct stretches *s)
 {
     for (int i = s->axes - 1; i >= 0; i--) {
@@ -64,7 +62,7 @@ static void advance(struct stretches *s)
     s->is_done = true;
 }
 
-/* Copies what the bytes begin .. begin + bytes - 1 of a slice have of the box. */
+/* Copies the part of the box within bytes begin .. begin + bytes - 1 of a slice. */
 static void take(struct stretches *s, const uint8_t *chunk, int64_t begin, int64_t bytes,
                  uint8_t *ret)
 {
@@ -78,15 +76,15 @@ static void take(struct stretches *s, const uint8_t *chunk, int64_t begin, int64
     }
 }
 
-/* Rows on their way to a taker. The buffer holds those of the window. */
+/* Reads rows for a taker. The buffer holds those of the window. */
 struct rows_taking {
     struct bundle *bundle;
     const struct bundle_entry *entry;
     const struct bundle_taker *taker;
     struct bundle_box box;
     int64_t row_bytes, rows_max; /* of a window */
-    struct bundle_box window;    /* of the box; no rows: all were given */
-    int64_t end;                 /* row behind the last one of this round */
+    struct bundle_box window;    /* of the box; no rows: all were passed on */
+    int64_t end;                 /* row after the last one of this round */
     uint8_t *buffer;
 };
 
@@ -94,14 +92,14 @@ struct record_reading {
     const struct file_reader *source;
     const struct index_record *record;
     struct stretches stretches;
-    struct rows_taking *rows;        /* NULL: all is one stretch */
+    struct rows_taking *rows;        /* NULL: all is one range */
     const struct bundle_box *stored; /* with rows */
-    bool has_whole_rows;             /* it has the rows of the box as they are to be given */
+    bool has_whole_rows;             /* it has whole rows of the box, ready to pass on */
 };
 
 /* ---- windows of rows ---- */
 
-/* In both: windows over rows first .. end - 1. */
+/* The next window over rows first .. end - 1. */
 static void next_window(struct rows_taking *w)
 {
     w->window.start[0] += w->window.length[0];
@@ -130,7 +128,7 @@ static struct stretches stretches_of_window(const struct rows_taking *w,
                         (int64_t)bundle_dtype_size(w->entry->dtype));
 }
 
-/* The windows that the chunk ends are given; the last one may wait for the next chunk. */
+/* Passes on the windows that this chunk completes; the last one may need the next chunk. */
 static err take_rows(struct record_reading *r, const uint8_t *chunk, int64_t begin, int64_t bytes)
 {
     while (r->rows->window.length[0] > 0) {
@@ -145,7 +143,7 @@ static err take_rows(struct record_reading *r, const uint8_t *chunk, int64_t beg
 
 /* ---- one stored slice ---- */
 
-/* The whole slice goes to one place. */
+/* Reads the whole slice into contiguous memory. */
 static err read_straight(const struct record_reading *r, uint8_t *to, uint32_t *ret_crc)
 {
     uint32_t crc = 0;
@@ -159,7 +157,7 @@ static err read_straight(const struct record_reading *r, uint8_t *to, uint32_t *
     return OK;
 }
 
-/* A chunk of whole rows, of which those in the box are given where they are. */
+/* Passes on those rows of a chunk of whole rows that are in the box, without copying. */
 static err give_chunk(const struct record_reading *r, const uint8_t *chunk, int64_t begin,
                       int64_t bytes)
 {
@@ -193,7 +191,7 @@ static err take_chunks(struct record_reading *r, struct chunks *chunks, uint8_t 
     }
 }
 
-/* As much memory as some chunks, however large the slice. */
+/* Takes the memory of some chunks, however large the slice. */
 static err read_parts(struct record_reading *r, uint8_t *ret, uint32_t *crc)
 {
     struct chunks *chunks;
@@ -227,7 +225,7 @@ static err read_stored(const struct bundle *b, struct record_reading *reading, u
     return e;
 }
 
-/* Copies what the box has of a slice to its place in ret. */
+/* Copies the part of the slice that is in the box to its place in ret. */
 static err read_part(const struct bundle *b, const struct bundle_entry *entry,
                      const struct stored *stored, const struct bundle_box *box, uint8_t *ret)
 {
@@ -251,7 +249,7 @@ static bool has_whole_rows(const struct rows_taking *w, const struct bundle_box 
     return true;
 }
 
-/* Gives what the box has of a slice as rows. */
+/* Passes on the part of the slice that is in the box, as rows. */
 static err read_part_rows(struct rows_taking *w, const struct stored *stored)
 {
     struct bundle_box common;
@@ -293,7 +291,7 @@ static err check_bytes(const struct bundle *b, const struct bundle_entry *entry,
                 b->prefix, entry->name, (unsigned long long)count, size, ret_bytes);
 }
 
-/* Stored slices do not overlap (bundle_open saw to it), so counting is enough. */
+/* Stored slices do not overlap (bundle_open checks), so counting is enough. */
 static err check_cover(const struct bundle *b, const struct bundle_entry *entry,
                        const struct bundle_box *box)
 {
@@ -336,7 +334,7 @@ static bool holds_whole_rows(const struct rows_taking *w, const struct stored *s
     return true;
 }
 
-/* Every window needs all slices that have a part in its rows, and each is read to its end. */
+/* Every window needs all slices with a part in its rows, and reads each completely. */
 static err read_windows(struct rows_taking *w, int64_t rows)
 {
     for (first_window(w, w->box.start[0], rows); w->window.length[0] > 0; next_window(w)) {

@@ -1,6 +1,5 @@
-/* sorted_read.c - a table of anybody's making: nothing is believed before its checksum was
- * compared, and no length before it was seen to fit.
- */
+/* sorted_read.c - reads a table of any origin: uses no data before their checksum was compared, and
+ * no length before it was checked to fit. */
 #include "core/train/checkpoint/bundle/sorted.h"
 
 #include <stdlib.h>
@@ -11,8 +10,8 @@
 
 enum { FOOTER_BYTES = TABLE_HANDLES_BYTES + 8 };
 
-/* The keys of one block grow only by bytes that stand in it, and from one full key to the next
- * there are TABLE_RESTART entries, so that more than this was written by nobody. */
+/* Keys of a block grow only by bytes stored in it, and within TABLE_RESTART entries there is a full
+ * key, so that no writer produces more than this. */
 static err count_key(struct sorted_reader *t)
 {
     t->keys_bytes += t->data.key_bytes;
@@ -64,7 +63,7 @@ static bool comes_after(const struct block_reader *b, uint64_t shared, struct vi
     return order ? order > 0 : now > before;
 }
 
-/* Puts the key together and leaves the block after the value. */
+/* Assembles the key and advances the block past the value. */
 static bool next_entry(struct block_reader *b, bool is_first_of_all, struct view *ret_value)
 {
     uint64_t shared, fresh_bytes, value_bytes;
@@ -95,7 +94,7 @@ static err open_footer(struct sorted_reader *t)
     if (!view_fixed64(&end, &magic) || magic != TABLE_MAGIC)
         return fail(ERR_INPUT, "%s: not a checkpoint index, or truncated: its last bytes differ",
                     t->path);
-    TRY(open_block(t, &handles, &t->data)); /* meta data: checked, not used */
+    TRY(open_block(t, &handles, &t->data)); /* metadata: checked, not used */
     t->data.left.at = t->data.left.end;
     return open_block(t, &handles, &t->index);
 }
@@ -117,7 +116,7 @@ void sorted_close(struct sorted_reader *t)
     t->file = NULL;
 }
 
-/* Blocks follow each other as the index says; empty ones are passed over. */
+/* Blocks in the order of the index; skips empty ones. */
 static err next_block(struct sorted_reader *t)
 {
     struct view handle;

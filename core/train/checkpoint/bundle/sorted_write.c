@@ -1,4 +1,4 @@
-/* sorted_write.c - byte for byte as TensorFlow does it. */
+/* sorted_write.c - writes a table, with the same bytes as TensorFlow. */
 #include "core/base/crc32c.h"
 #include "core/train/checkpoint/bundle/sorted.h"
 
@@ -9,8 +9,8 @@ static size_t common_prefix(struct view a, struct view b)
     return bytes;
 }
 
-/* A key is written without what it shares with the one before, except at every interval-th entry,
- * where a reader may begin. */
+/* A key is written without the prefix that it shares with the one before, except at every
+ * interval-th entry, where readers may start. */
 static void block_add(struct block_writer *b, struct view key, struct view value)
 {
     size_t shared = 0;
@@ -53,7 +53,7 @@ static void block_drop(struct block_writer *b)
     buffer_drop(&b->last_key);
 }
 
-/* A short key that is not before last and, where there is a next one, before that. */
+/* Finds a short key that is not before `last` and, if there is a next one, before that. */
 static void separate(struct buffer *last, const struct view *next)
 {
     if (next) {
@@ -72,7 +72,7 @@ static void separate(struct buffer *last, const struct view *next)
     }
 }
 
-/* The index learns of the finished block, which it could not before the key that follows it. */
+/* Adds the finished block to the index, which needs the key that follows the block. */
 static void index_block(struct sorted_writer *t, const struct view *next)
 {
     struct buffer *last = &t->data.last_key; /* the next block begins without it */
@@ -94,7 +94,7 @@ void sorted_add(struct sorted_writer *t, const struct sorted_item *item)
         block_end(&t->data, &t->file, &t->handle);
 }
 
-/* The handles of the block of meta data, which is always empty, and of the index. */
+/* The handles of the metadata block, which is always empty, and of the index. */
 static void add_footer(struct sorted_writer *t)
 {
     struct buffer handles = {0};

@@ -1,7 +1,6 @@
-/* verify.c - all data of a bundle against their checksums. Of most types that is the
- * checksum of the bytes as they stand; of strings and variants it is taken over lengths that are
- * stored in another form than the one that counts.
- */
+/* verify.c - compares all data of a bundle with their checksums. For most types that is the
+ * checksum of the stored bytes; for strings and variants it covers lengths in another encoding than
+ * the stored one. */
 #include <stdlib.h>
 
 #include "core/base/crc32c.h"
@@ -10,12 +9,12 @@
 enum { DTYPE_STRING = 7, DTYPE_VARIANT = 21 };
 enum { VERIFY_BYTES = 256 << 10 };
 
-/* Data of one record, a buffer at a time. About 256 KiB. */
+/* Reads the data of one record, a buffer at a time. About 256 KiB. */
 struct record_stream {
     struct file_reader source;
-    int64_t at, end; /* of the file: what was not yet loaded */
+    int64_t at, end; /* the range of the file not loaded yet */
     struct view loaded;
-    uint32_t crc; /* of what counts so far */
+    uint32_t crc; /* checksum so far */
     uint8_t buffer[VERIFY_BYTES];
 };
 
@@ -50,7 +49,7 @@ static err add_bytes(struct record_stream *s, uint64_t bytes)
     return OK;
 }
 
-/* A varint or a fixed number, which the checksum has in another form. */
+/* Reads a varint or a fixed number, which the checksum covers in another encoding. */
 static err next_bytes(struct record_stream *s, bool is_varint, uint8_t ret[16], size_t *ret_bytes)
 {
     size_t count = 0;
@@ -75,7 +74,7 @@ static err next_length(struct record_stream *s, uint64_t *ret)
     return view_varint(&view, ret) ? OK : ends_early(s);
 }
 
-/* Four bytes that must be the checksum so far, and then belong to what is summed. */
+/* Reads four bytes that must equal the checksum so far, and are then part of the checksum. */
 static err pass_checksum(struct record_stream *s, bool *is_equal)
 {
     uint8_t bytes[16];
@@ -88,7 +87,7 @@ static err pass_checksum(struct record_stream *s, bool *is_equal)
     return OK;
 }
 
-/* All lengths, their checksum, all strings. A length counts as 4 bytes where it fits into them. */
+/* All lengths, their checksum, all strings. A length counts as 4 bytes if it fits. */
 static err sum_strings(struct record_stream *s, int64_t elements, bool *is_equal)
 {
     uint64_t total = 0, length = 0;
@@ -101,7 +100,7 @@ static err sum_strings(struct record_stream *s, int64_t elements, bool *is_equal
     return *is_equal ? add_bytes(s, total) : OK;
 }
 
-/* Each with its length before it and a checksum behind. */
+/* Each has its length before it and a checksum after it. */
 static err sum_variants(struct record_stream *s, int64_t elements, bool *is_equal)
 {
     uint64_t length = 0;

@@ -1,6 +1,5 @@
-/* write.c - one shard: data go to the disk as they come, the index stays in memory until all
- * are there.
- */
+/* write.c - writes one shard: data are written as they come, the index stays in memory until the
+ * end. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +11,14 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are stored as they stand here");
 
-/* The checksum is taken of so much, then it is written: it is still in the cache. */
+/* The checksum is computed over this many bytes, which are then written while in the cache. */
 enum { WRITE_BYTES = 256 << 10 };
 
 /* A piece that is being written */
 struct begun {
     const struct bundle_piece *piece;
     struct index_record record; /* its data; the checksum is not masked yet */
-    int64_t bytes;              /* so far */
+    int64_t bytes;              /* written so far */
 };
 
 /* The data file is open from the beginning; the index is sorted and written at the end. */
@@ -109,7 +108,7 @@ static struct bundle_box box_of(const struct bundle_piece *piece)
     return piece->box ? *piece->box : bundle_whole(&piece->shape);
 }
 
-/* What is in the file no longer belongs to the index. */
+/* Marks the writer as unusable: the file no longer matches the index. */
 static err spoil(struct bundle_writer *w, err e)
 {
     w->is_spoiled = true;
@@ -217,7 +216,7 @@ err bundle_add(struct bundle_writer *w, const struct bundle_piece *piece, const 
     return bundle_end(w);
 }
 
-/* The older index goes before the data that it speaks of; the new one comes last. */
+/* Removes the older index before its data; the new index comes last. */
 static err publish(struct bundle_writer *w, const char *index_path, struct output *index)
 {
     TRY(bundle_unlink(index_path));
@@ -230,7 +229,7 @@ static err publish(struct bundle_writer *w, const char *index_path, struct outpu
     return e;
 }
 
-/* Both files are on the disk before either has its name. */
+/* Both files are synced before either is renamed. */
 static err finish(struct bundle_writer *w, const char *index_path)
 {
     struct output index = {0};

@@ -1,4 +1,4 @@
-/* schedule.c - what is common to all schedules: warm-up, and lengths in epochs. */
+/* schedule.c - common to all schedules: warm-up, and lengths in epochs. */
 #include "core/train/variables/schedule.h"
 
 #include <math.h>

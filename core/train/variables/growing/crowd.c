@@ -7,16 +7,16 @@
 
 enum {
     HOMES_LEAST = 1024,
-    RELEASED = 1 << 18, /* places whose memory is given back at once; a multiple of a page */
+    RELEASED = 1 << 18, /* places whose memory is freed together; a multiple of a page */
     HUGE_BYTES = 4 << 20,
 };
-/* Keys per home: at these loads an entry of 13 bytes takes 20 at most, and a search passes two or
+/* Keys per home: at these loads an entry of 13 bytes takes at most 20, and a search visits two or
  * three places. */
 static const double LOAD_LEAST = 0.65, LOAD_MOST = 0.71;
 static const int64_t LENGTH_LEAST = INT64_C(1) << 50;
 
-/* As many places as there are homes, and after the last home as many again as could all belong to
- * it: only those that are used take memory. */
+/* As many places as homes, and after the last home as many again, in case all keys belong to it:
+ * only used ones take memory. */
 static err map(struct crowd *x, int64_t homes)
 {
     x->homes = homes;
@@ -78,7 +78,7 @@ struct crowded *crowd_from(const struct crowd *x, int64_t key)
     return place < x->end ? &x->at[place] : NULL;
 }
 
-/* Gives back the memory of places before `done`, beyond what an earlier call gave back. */
+/* Frees the memory of places before `done` that an earlier call did not. */
 static void release(struct crowd *x, int64_t done)
 {
     if (done % RELEASED == 0 && done)

@@ -1,10 +1,12 @@
-/* crowd.h - keys in ascending order: those for which a line of the index has no room (key_index.h).
+/* crowd.h - overflow of the key index: keys that do not fit into their line (key_index.h), in
+ * ascending order.
  *
- * Open addressing that keeps the order of the keys: a key lies where its share of the range of keys
- * points to (its home), or behind that, and never before a smaller key. So a walk is ascending and
- * can continue at a key, whatever was added meanwhile, and any number of neighbours finds a place.
- * A crowd that gets full is built again in memory that is a tenth larger, while the old memory is
- * given back piece by piece. */
+ * Open addressing that keeps keys in order: a key lies at its home, which is proportional to its
+ * position in the range of keys, or after it, and never before a smaller key. So iteration is
+ * ascending and can continue from any key, whatever was added meanwhile, and any number of
+ * neighbouring keys fits. A full crowd is rebuilt in memory a tenth larger, while the old memory is
+ * freed piece by piece.
+ */
 #ifndef CORE_TRAIN_VARIABLES_GROWING_CROWD_H
 #define CORE_TRAIN_VARIABLES_GROWING_CROWD_H
 
@@ -14,7 +16,7 @@
 
 #include "core/base/error.h"
 
-/* For __builtin_prefetch: with many prefetches under way the first cache has no room for them. */
+/* For __builtin_prefetch: the L1 cache has too few entries for many prefetches in flight. */
 enum { SECOND_CACHE = 2 };
 
 struct __attribute__((packed)) crowded {
@@ -25,7 +27,7 @@ struct __attribute__((packed)) crowded {
 
 struct crowd {
     int64_t start, length; /* of the range of keys */
-    int64_t homes;         /* places that keys may have as their home */
+    int64_t homes;         /* number of possible homes */
     int64_t end;           /* all keys are before this place */
     int64_t count;
     uint64_t share; /* homes / length, times 2^63 */
@@ -33,17 +35,17 @@ struct crowd {
     size_t bytes;
 };
 
-/* With room for `count` keys. ERR_MEMORY. length: 2^50 at least. */
+/* With room for `count` keys. ERR_MEMORY. length: at least 2^50. */
 err crowd_open(int64_t start, int64_t length, int64_t count, struct crowd *ret);
 void crowd_close(struct crowd *); /* a zeroed one is fine */
 size_t crowd_bytes(const struct crowd *);
 
-static inline void crowd_fetch(const struct crowd *, int64_t key); /* what crowd_find looks at */
-struct crowded *crowd_find(const struct crowd *, int64_t key);     /* NULL: it is not there */
+static inline void crowd_fetch(const struct crowd *, int64_t key); /* prefetches for crowd_find */
+struct crowded *crowd_find(const struct crowd *, int64_t key);     /* NULL: not found */
 /* The entry of the lowest key at or above `key`; NULL: there is none. */
 struct crowded *crowd_from(const struct crowd *, int64_t key);
-/* Adds a key that is not there, with zeros. ERR_MEMORY: nothing has changed. Earlier pointers are
- * void. */
+/* Adds a key that is not there yet, with state and period 0. ERR_MEMORY: nothing has changed.
+ * Invalidates earlier pointers. */
 err crowd_add(struct crowd *, int64_t key, struct crowded **ret);
 
 static inline int64_t crowd_home(const struct crowd *x, int64_t key)

@@ -23,14 +23,14 @@ enum {
     LINE_FLOATS = 16,
     THREAD_FLOATS = 1 << 15, /* less is not worth a second thread */
     HUGE_BYTES = 2 << 20,
-    LOOSE_LEAST = 256, /* index entries beyond twice the keys that are seen: it is cleaned */
+    LOOSE_LEAST = 256, /* index entries beyond twice the keys in use: then it is cleaned */
 };
-static const int64_t ROWS_LEAST = 1 << 16; /* room for rows at the beginning */
+static const int64_t ROWS_LEAST = 1 << 16;                            /* initial room for rows */
 static const int64_t NO_ROW = -1, NEXT_MAKES_ROW = -2, IN_CROWD = -3; /* in `numbers` */
 
 /* ---- life ---- */
 
-/* The address space has never room for more rows than twice the host's memory. */
+/* The address space never has room for more rows than twice the host's memory. */
 static void unmap(struct growing *t)
 {
     for (int i = 0; i < t->array_count && t->arrays[i]; i++) {
@@ -55,8 +55,8 @@ static bool map_rows(struct growing *t, int64_t rows)
     return true;
 }
 
-/* Reserves address space for more rows than memory holds, or for fewer where address space is
- * limited. */
+/* Reserves address space for more rows than memory holds, or for fewer if address space is limited.
+ */
 static err map(struct growing *t)
 {
     const int64_t row_bytes = t->width * (int64_t)sizeof(float);
@@ -77,7 +77,7 @@ void growing_grow_pages(struct growing *t, int64_t used_before, int64_t used)
     for (int i = 0; i < t->array_count; i++) madvise(t->arrays[i], t->array_bytes, MADV_HUGEPAGE);
 }
 
-/* 0: nothing is ever given up. */
+/* 0: nothing is ever evicted. */
 static int64_t period_steps(const struct growth *growth)
 {
     return (growth->evict_after_steps + PERIODS - 1) / PERIODS;
@@ -150,8 +150,8 @@ static size_t row_bytes(const struct growing *t)
     return (size_t)t->width * sizeof(float);
 }
 
-/* Whether the next update that names a key makes its row. sights: how often the key was seen so far
- */
+/* Whether the next update that names a key creates its row. sights: how often the key was seen so
+ * far */
 static bool next_makes_row(const struct growth *growth, int64_t sights)
 {
     return sights + 1 >= growth->admit_after;
@@ -162,7 +162,7 @@ static void initial_values(const struct table_description *is, int64_t key, floa
     const struct initial of = {
         .shape = &is->shape, .key = random_u64(is->key, (uint64_t)key), .count = is->shape.dim[1]};
     const err e = is->initializer->fill(is->initializer_attributes, &of, ret);
-    assert(!e); /* table_open has asked */
+    assert(!e); /* table_open has checked */
     (void)e;
 }
 
@@ -240,11 +240,11 @@ static void set_aside(struct growing *t, int64_t key, const struct entry *entry)
 
 struct giving_up {
     struct growing *table;
-    int64_t period; /* that begins */
+    int64_t period; /* the new period */
 };
 
-/* Evicts a key that was not used for evict_after_steps: it is as if never seen, and a row that it
- * has is free for another one. */
+/* Evicts a key that was not used for evict_after_steps: it then counts as never seen, and its row
+ * is free for another key. */
 static void give_up_idle(void *context, const struct key_place *place, const struct entry *entry)
 {
     const struct giving_up *g = context;
@@ -263,7 +263,7 @@ static void give_up_idle(void *context, const struct key_place *place, const str
     (void)key_index_set(&t->index, place, &as_none); /* takes no memory */
 }
 
-/* Called with the first update of a period. More periods than a byte can count may have passed
+/* Called at the first update of a period. More periods than a byte can count may have passed
  * without an update. */
 static err enter_period(struct growing *t, int64_t step)
 {
@@ -278,9 +278,9 @@ static err enter_period(struct growing *t, int64_t step)
     return is_loose && !aside_is_on(&t->aside) ? key_index_make_room(&t->index, true) : OK;
 }
 
-/* A key was seen `times` more. Where that is often enough (admit_after) its row is made. A worker
- * that was given zeros before has no gradient for the row's initial value: *ret_number is NO_ROW
- * then, too, and its gradient is dropped. */
+/* Counts `times` more sights of a key, and creates its row if that is enough (admit_after). A
+ * worker that was given zeros before has no gradient for the row's initial value: *ret_number is
+ * NO_ROW then, too, and its gradient is dropped. */
 static err count_sights(struct growing *t, struct entry *entry, int64_t times, int64_t *ret_number)
 {
     const int64_t before = entry_sights(entry), sights = before + times;
@@ -367,7 +367,7 @@ struct growing_reading {
     const struct growing *table;
     const int64_t *keys;
     float *ret;
-    int64_t *found; /* [keys of the call] where numbers are kept for the update; or NULL */
+    int64_t *found; /* [keys of the call] numbers cached for the update; or NULL */
     uint8_t period; /* the period of the next update, which may be the first one of it */
     bool trains;    /* whether rows are read for training */
 };
@@ -398,8 +398,7 @@ static void read_row(const struct growing *t, int64_t key, int64_t number, float
         memset(ret, 0, row_bytes(t));
 }
 
-/* The number that is kept for an update of this period which names key i. entry NULL: there is none
- */
+/* The number to cache for an update of this period that names key i. entry NULL: there is none */
 static inline int64_t found_number(const struct growing_reading *r, int64_t i,
                                    const struct entry *entry)
 {
@@ -457,9 +456,9 @@ static void read_some(const struct growing_reading *r, int64_t begin, int64_t co
         read_row(t, r->keys[begin + i], numbers[i], r->ret + (begin + i) * t->width);
 }
 
-/* Some keys at a time, in steps: all of them are sought, then looked up, then their rows are
- * fetched and then read. A prefetch waits for page tables, and the processor waits for few of them
- * at once unless they are close to each other in the program. */
+/* Processes some keys at a time, in steps: seeks all of them, then looks them up, then prefetches
+ * their rows and reads them. A prefetch waits for page tables, and the processor overlaps few such
+ * waits unless they are close to each other in the program. */
 static void read_rows(const void *arguments, int64_t begin, int64_t end)
 {
     for (int64_t at = begin; at < end; at += AT_ONCE)
@@ -489,8 +488,8 @@ void growing_gather_made(struct growing *t, const int64_t *keys, int64_t count, 
     gather(t, keys, count, false, ret);
 }
 
-/* Gathers the numbers of the keys that have rows, one after the other, and their gradients; *ret:
- * the gradients. Returns how many. */
+/* Compacts the numbers of the keys that have rows, and their gradients; *ret: the gradients.
+ * Returns how many. */
 static int64_t take_rows(struct growing *t, int64_t count, const float *gradients,
                          const float **ret)
 {

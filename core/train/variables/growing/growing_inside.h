@@ -1,4 +1,4 @@
-/* growing_inside.h - what updating and saving a growing table have in common. */
+/* growing_inside.h - shared by updating and saving a growing table. */
 #ifndef CORE_TRAIN_VARIABLES_GROWING_GROWING_INSIDE_H
 #define CORE_TRAIN_VARIABLES_GROWING_GROWING_INSIDE_H
 
@@ -11,8 +11,8 @@
 #include "core/train/variables/growing/growing.h"
 #include "core/train/variables/growing/key_index.h"
 
-/* The system clears a page when it is first touched, which takes as long as reading its contents
- * from a disk: a thread touches pages ahead of the restoring one. */
+/* The kernel clears a page on first access, which takes as long as reading its contents from a
+ * disk: a thread accesses pages ahead of the restoring one. */
 struct restoring {
     int initial_arrays; /* arrays of a restored row that begin as initial values, a bit for each */
     bool has_thread;
@@ -29,22 +29,22 @@ struct growing {
     int array_count;
 
     struct key_index index;
-    struct found found; /* rows of entries that were used in this period: an update leaves the
-                           entries as they are */
-    int64_t seen_count, row_count; /* keys that were seen and have no row; keys that have one */
+    struct found found; /* rows whose entries were used in this period, so that an update need not
+                           change the entries */
+    int64_t seen_count, row_count; /* keys seen that have no row; keys that have one */
 
-    float *arrays[1 + SLOTS_MAX]; /* [room, width]: values, slots; memory comes as rows are made */
+    float *arrays[1 + SLOTS_MAX]; /* [room, width]: values, slots; pages are allocated as rows are
+                                     created */
     size_t array_bytes;
-    int64_t room, used; /* rows; numbers from `used` on were never given to a key */
-    int64_t given_back; /* a free number, whose row begins with the number of the next free one; or
-                           -1 */
+    int64_t room, used; /* rows; numbers from `used` on were never assigned */
+    int64_t given_back; /* head of the list of free numbers: each free row begins with the next one;
+                           -1: empty */
 
     int64_t period_steps; /* 0: no key is ever evicted */
     int64_t period, step; /* period and step of the last update */
     int64_t idle_periods; /* a key unused for more periods is evicted */
 
-    int64_t *numbers; /* [call_room] of the keys of a call: number of the row, or below 0 where
-                         there is none */
+    int64_t *numbers; /* [call_room] row number of each key of a call; below 0: none */
     float *gradients; /* [call_room, width] of the keys that have rows */
     int64_t call_room;
 
@@ -56,20 +56,20 @@ struct growing {
     struct changes changes; /* a row's place is its number */
 };
 
-/* A record that is set aside: this struct, and then the row in all arrays where there is one. */
+/* A record of aside.h: this struct, then the row in all arrays if there is one. */
 struct key_record {
-    int64_t sights, used; /* as in struct key_state; sights NOT_THERE: the key was not there */
+    int64_t sights, used; /* as in struct key_state; sights NOT_THERE: no such key */
 };
 enum { RECORD_FLOATS = sizeof(struct key_record) / sizeof(float) };
 static const int64_t NOT_THERE = -1;
 
-/* The record of an entry as it is; NULL: of a key that is not there */
+/* The record of an entry; NULL: of a missing key */
 struct key_record growing_record(const struct growing *, const struct entry *);
-/* Begins a row; ret: its number; arrays whose bit is set get initial values. ERR_MEMORY */
+/* Creates a row; ret: its number; arrays whose bit is set get initial values. ERR_MEMORY */
 enum { ALL_ARRAYS = -1 };
 err growing_make_row(struct growing *, int64_t key, int arrays, int64_t *ret_number);
-/* Called before row number used - 1 is written, or all before it at once: uses large pages where
- * there are many rows */
+/* Call before row number used - 1 is written, or before several up to it: uses large pages for many
+ * rows */
 void growing_grow_pages(struct growing *, int64_t used_before, int64_t used);
 
 static inline bool entry_has_row(const struct entry *entry)

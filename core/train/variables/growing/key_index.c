@@ -5,7 +5,7 @@
 
 enum {
     LINES_LEAST = 256,
-    RELEASED = 1 << 16, /* lines whose memory is given back at once; a multiple of a page */
+    RELEASED = 1 << 16, /* lines whose memory is freed together; a multiple of a page */
     HUGE_BYTES = 4 << 20,
     CROWDED_PART = 16, /* one key in this many goes to the crowd */
 };
@@ -22,7 +22,7 @@ static void unmap(struct key_index *x)
     x->lines = NULL;
 }
 
-/* The crowd has room for as many keys as are likely: only what is used takes memory. */
+/* The crowd has room for the likely number of keys: only used room takes memory. */
 static err map(struct key_index *x, int64_t count)
 {
     x->line_count = (int64_t)((double)count / LOAD_LEAST) + LINES_LEAST;
@@ -224,14 +224,14 @@ static void move_one(void *context, const struct key_place *place, const struct 
     m->result = key_index_add(&m->to, entry, &to);
 }
 
-/* Gives back the memory of lines before `done`, beyond what an earlier call gave back. */
+/* Frees the memory of lines before `done` that an earlier call did not. */
 static void release(struct key_index *x, int64_t done)
 {
     if (done % RELEASED == 0 && done)
         madvise(&x->lines[done - RELEASED], RELEASED * sizeof *x->lines, MADV_DONTNEED);
 }
 
-/* Rebuilds the index with room for `more` entries than those that stay */
+/* Rebuilds the index with room for `more` entries in addition to those kept */
 static err move_all(struct key_index *x, int64_t more, bool drops)
 {
     struct key_move move = {.to = *x, .drops = drops};

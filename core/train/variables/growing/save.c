@@ -1,4 +1,4 @@
-/* save.c - a growing table to a checkpoint and from one: see growing.h. */
+/* save.c - saves and restores a growing table: see growing.h. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -6,8 +6,7 @@
 #include "core/train/variables/growing/growing_inside.h"
 
 enum {
-    SAVED_AT_ONCE = 1 << 14, /* floats, or keys, that are read in one turn: whoever changes rows
-                                waits for no more */
+    SAVED_AT_ONCE = 1 << 14, /* floats, or keys, read while updates are locked out */
     TOUCHED_AT_ONCE = 4 << 20,
     TOUCHED_LEAST = 16 << 20, /* bytes; less is not worth a thread */
 };
@@ -60,7 +59,7 @@ static void save_key(struct growing *t, const struct entry *entry, struct saved_
     aside_free(&t->aside, aside);
 }
 
-/* Saves at most `count` keys in one turn. Returns whether there are more. */
+/* Saves at most `count` keys under one lock. Returns whether there are more. */
 static bool save_some(struct growing *t, int64_t *from, int64_t count, struct saved_keys *ret)
 {
     int64_t next = t->index.start + *from, most = SAVED_AT_ONCE / t->width + 1;
@@ -96,7 +95,7 @@ static void touch_array(struct growing *t, int array)
         const size_t left = bytes - at;
         void *from = (char *)t->arrays[array] + at;
         if (madvise(from, left < TOUCHED_AT_ONCE ? left : TOUCHED_AT_ONCE, MADV_POPULATE_WRITE))
-            return; /* then the restoring thread touches them itself, and reports what is wrong */
+            return; /* then the restoring thread accesses the pages itself, and reports errors */
     }
 }
 
@@ -135,7 +134,7 @@ err growing_restore_begin(struct growing *t, int64_t step, int64_t keys, int64_t
     return OK;
 }
 
-/* A use longer ago than a byte can tell counts as long enough ago. */
+/* A use longer ago than a byte can count is stored as long enough ago. */
 static uint8_t period_of(const struct growing *t, int64_t used)
 {
     if (!t->period_steps) return 0;

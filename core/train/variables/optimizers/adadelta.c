@@ -31,7 +31,7 @@ static const struct field fields[] = {
     LEARNING_RATE(struct adadelta, learning_rate, "0.001"),
     FIELD_OF("rho", FLOAT, struct adadelta, rho, .fallback = "0.95", .min = 0, .max = 1,
              .help = "decay of the mean squares of gradients and steps"),
-    /* no step would ever be made from a mean square of zero */
+    /* from a mean square of zero there would never be a step */
     FIELD_OF("epsilon", FLOAT, struct adadelta, epsilon, .fallback = "1e-8", .min = 1e-30,
              .max = 1e30, .help = "added to both mean squares under the root"),
     {0},

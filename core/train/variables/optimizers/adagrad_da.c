@@ -1,7 +1,7 @@
 /* adagrad_da (dual averaging): s += g; a += g^2; w = -sign(s) * rate * max(|s| - T * l1, 0) /
  * (sqrt(a) + T * rate * l2), with T the global step after this update.
  *
- * The value is made from the sums alone: what it was, and so its initial value, has no effect.
+ * The value is computed from the sums only: its old value, and so its initial value, has no effect.
  */
 #include "core/train/variables/optimizers/penalties.h"
 

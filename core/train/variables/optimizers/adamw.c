@@ -1,16 +1,15 @@
-/* adamw: Adam, and beside its step w -= rate * weight_decay * w (decoupled decay, Loshchilov &
- * Hutter).
+/* adamw: Adam, and in addition w -= rate * weight_decay * w (decoupled decay, Loshchilov & Hutter).
  *
  * As in tf.keras.optimizers.AdamW the decay is multiplied by the rate of the step (the schedule's,
- * not rate_t), is of the value before the step, and of all variables; defaults are those of Keras.
- * It is no part of the gradient, so neither m nor v nor clipping sees it. It is added to the step
- * before either is taken, since alone it is often less than a value's last digit.
+ * not rate_t), uses the value before the step, and applies to all variables; defaults are those of
+ * Keras. It is not part of the gradient, so m, v and clipping do not include it. It is added to the
+ * step before subtracting, because alone it is often smaller than a value's last digit.
  */
 #include "core/train/variables/optimizers/moments.h"
 
 struct adamw_constants {
     struct moments_constants moments;
-    float decay; /* share of a value that is taken from it */
+    float decay; /* share of a value that is subtracted from it */
 };
 
 RULE(adamw, 2) /* m, v */

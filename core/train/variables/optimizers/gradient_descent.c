@@ -1,6 +1,6 @@
 /* gradient_descent: w -= rate * g.
  *
- * It keeps nothing beside the values: no slots, no powers, nothing of it in a checkpoint.
+ * It has no state besides the values: no slots, no powers, nothing in a checkpoint.
  */
 #include "kernels/rule.h"
 

@@ -1,7 +1,6 @@
-/* lazy_adam: adam, which of a table changes the rows of the batch only. Their moments do not decay
- * while nobody names them (LazyAdamOptimizer of TensorFlow's contrib, whose slots are called as
- * Adam's). What is no table is updated as by adam.
- */
+/* lazy_adam: adam that changes only the table rows of the batch. Moments of other rows do not decay
+ * (LazyAdamOptimizer of TensorFlow's contrib, whose slots have the names of Adam's). Dense
+ * variables are updated as by adam. */
 #include "core/train/variables/optimizers/moments.h"
 
 struct lazy_adam_constants {

@@ -1,6 +1,5 @@
-/* lazy_momentum: momentum by the name that says what it does to a table, beside lazy_adam: the
- * accumulators of rows that no batch names do not decay.
- */
+/* lazy_momentum: momentum under a name that says what it does to a table, like lazy_adam: the
+ * accumulators of rows that no batch names do not decay. */
 #include "core/train/variables/optimizers/momentum.h"
 
 struct lazy_momentum_constants {

@@ -17,8 +17,8 @@ float moments_beta2(const void *attributes)
     return (float)a->beta2;
 }
 
-/* The corrections are taken in double from float powers: 1 - 0.999 loses no digit that way, and
- * the one rounding comes last. */
+/* The corrections are computed in double from float powers: 1 - 0.999 loses no digit that way, and
+ * is rounded once, at the end. */
 struct moments_constants moments_derive(const struct moments *a, const struct juncture *now)
 {
     const double correction = sqrt(1.0 - (double)now->powers[1]) / (1.0 - (double)now->powers[0]);

@@ -1,6 +1,6 @@
-/* moments.h - what adam and its kin share: the running means m of the gradient and v of its square,
- * and the step that they give, rate_t * m / (sqrt(v) + epsilon) with
- * rate_t = rate * sqrt(1 - beta2^t) / (1 - beta1^t).
+/* moments.h - shared by adam and its variants: the running means m of the gradient and v of its
+ * square, and the step rate_t * m / (sqrt(v) + epsilon) with rate_t = rate * sqrt(1 - beta2^t) / (1
+ * - beta1^t).
  *
  * epsilon is added to the uncorrected root ("epsilon hat" of the paper), as TensorFlow does. The
  * powers beta^t are shared by all variables; in asynchronous training they advance with every
@@ -15,7 +15,7 @@ struct moments_constants {
     float rate, beta1, beta2, epsilon; /* rate_t */
 };
 
-/* Moves m and v, slot[0] and slot[1], by the gradient g; returns the step. */
+/* Updates m and v, slot[0] and slot[1], by the gradient g; returns the step. */
 ELEMENT float moments_step(const struct moments_constants *k, float g, float *slot)
 {
     const float m = slot[0] + (g - slot[0]) * (1.0f - k->beta1);
@@ -28,15 +28,14 @@ ELEMENT float moments_step(const struct moments_constants *k, float g, float *sl
 #ifndef RULE_ONLY
 #include "core/train/variables/optimizer.h"
 
-struct moments { /* their attributes begin with it */
+struct moments { /* the attributes of each begin with this */
     struct schedule_spec learning_rate;
     double beta1, beta2; /* decays of m and v */
     double epsilon;
 };
 
-/* Rows of a table of fields, for attributes that begin with a struct moments. 1 - beta must not
- * vanish in a float: it divides the rate. An epsilon of 0 would divide zero by zero where no
- * gradient has come yet. */
+/* Fields for attributes that begin with a struct moments. 1 - beta must not round to 0 in a float:
+ * it divides the rate. With epsilon 0, elements without a gradient so far would be 0 / 0. */
 #define MOMENTS_ROWS(epsilon_fallback)                                                             \
     LEARNING_RATE(struct moments, learning_rate, "0.001"),                                         \
         FIELD_OF("beta1", FLOAT, struct moments, beta1, .fallback = "0.9", .min = 0,               \
@@ -47,7 +46,7 @@ struct moments { /* their attributes begin with it */
                  .min = 1e-30, .max = 1e30,                                                        \
                  .help = "added to the root of the mean square, so that it never divides by zero")
 
-extern const struct field moments_fields[]; /* of a struct moments, with the defaults of adam */
+extern const struct field moments_fields[]; /* with the defaults of adam */
 float moments_beta1(const void *attributes);
 float moments_beta2(const void *attributes);
 

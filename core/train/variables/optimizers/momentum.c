@@ -1,6 +1,4 @@
-/* momentum: see momentum.h. Of a table rows without a gradient stay as they are, as TensorFlow's
- * do.
- */
+/* momentum: see momentum.h. Table rows without a gradient stay unchanged, as in TensorFlow. */
 #include "core/train/variables/optimizers/momentum.h"
 
 RULE(momentum, 1) /* a */

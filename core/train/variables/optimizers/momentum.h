@@ -1,7 +1,8 @@
-/* momentum.h - what momentum and lazy_momentum share: a = momentum * a + g; w -= rate * a, or with
+/* momentum.h - shared by momentum and lazy_momentum: a = momentum * a + g; w -= rate * a, or with
  * nesterov w -= rate * (g + momentum * a).
  *
- * As in TensorFlow the rate is not inside the accumulator, so a change of the rate acts at once.
+ * As in TensorFlow the rate is not inside the accumulator, so a change of the rate takes effect at
+ * once.
  */
 #ifndef CORE_TRAIN_VARIABLES_OPTIMIZERS_MOMENTUM_H
 #define CORE_TRAIN_VARIABLES_OPTIMIZERS_MOMENTUM_H
@@ -13,7 +14,7 @@ struct momentum_constants {
     bool nesterov;
 };
 
-/* Moves a, slot[0], by the gradient g; returns the step. */
+/* Updates a, slot[0], by the gradient g; returns the step. */
 ELEMENT float momentum_step(const struct momentum_constants *k, float g, float *slot)
 {
     const float a = slot[0] * k->decay + g;

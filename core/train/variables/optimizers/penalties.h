@@ -1,12 +1,12 @@
-/* penalties.h - what the optimizers that make weights exactly zero share: l1 and l2, which are of
- * the value after a step and no part of the gradient. (The "regularizer" of a layer or a table is
- * part of the gradient: core/graph/plan.c.) */
+/* penalties.h - shared by the optimizers that make weights exactly zero: l1 and l2, which apply to
+ * the value after a step and are not part of the gradient. (The "regularizer" of a layer or a table
+ * is part of the gradient: core/graph/plan.c.) */
 #ifndef CORE_TRAIN_VARIABLES_OPTIMIZERS_PENALTIES_H
 #define CORE_TRAIN_VARIABLES_OPTIMIZERS_PENALTIES_H
 
 #include "kernels/rule.h"
 
-/* What is left of a value that is moved towards zero by so much, and not beyond. */
+/* Soft thresholding: moves the value towards zero by `by`, but not beyond. */
 ELEMENT float penalties_shrink(float value, float by)
 {
     const float size = mathf_abs(value) - by;

@@ -1,17 +1,17 @@
-/* decay.h - what several schedules share. Names, arguments and results are those of TensorFlow 1.x
+/* decay.h - shared by several schedules. Names, arguments and results are those of TensorFlow 1.x
  * (tf.train.*_decay), computed in double. */
 #ifndef CORE_TRAIN_VARIABLES_SCHEDULES_DECAY_H
 #define CORE_TRAIN_VARIABLES_SCHEDULES_DECAY_H
 
 #include "core/train/variables/schedule.h"
 
-/* exponential, natural exponential, inverse time: these differ in their formula only */
+/* exponential, natural exponential, inverse time: they differ in their formula only */
 struct decay {
     double learning_rate;
     int64_t decay_steps; /* of one p */
     double decay_epochs;
     double decay_rate;
-    bool staircase; /* whole p only */
+    bool staircase; /* p is rounded down */
 };
 extern const struct field decay_fields[];
 

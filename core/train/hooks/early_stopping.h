@@ -1,4 +1,4 @@
-/* early_stopping.h - the metric by which the hook of this name stops, for whoever keeps the best
+/* early_stopping.h - the metric by which the hook of this name stops, for keeping the best
  * checkpoints. */
 #ifndef CORE_TRAIN_HOOKS_EARLY_STOPPING_H
 #define CORE_TRAIN_HOOKS_EARLY_STOPPING_H

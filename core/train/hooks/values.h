@@ -1,5 +1,5 @@
-/* values.h - what hooks share: the numbers of a step and of an evaluation by name, and
- * attributes of which exactly one is given. */
+/* values.h - shared by hooks: the numbers of a step and of an evaluation by name, and attributes of
+ * which exactly one is given. */
 #ifndef CORE_TRAIN_HOOKS_VALUES_H
 #define CORE_TRAIN_HOOKS_VALUES_H
 
@@ -12,7 +12,7 @@ enum { HOOK_VALUES_MAX = GRAPH_METRICS_MAX + 8 };
 int hook_value_names(const struct run_view *, const char *ret_names[HOOK_VALUES_MAX]);
 double hook_value(const struct run_view *, int index);
 
-/* In COMPUTED only: the norm that clipping has measured, before it clipped, or measured here. */
+/* In COMPUTED only: the norm of gradients before clipping, from clipping or computed here. */
 double hook_gradient_norm(const struct run_view *);
 
 /* Of an evaluation: loss, then the metrics. */
@@ -20,20 +20,20 @@ int evaluation_names(const struct session *, const char *ret_names[HOOK_VALUES_M
 double evaluation_value(const struct evaluation *, int index);
 enum better evaluation_better(const struct session *, int index);
 
-/* As scalars, and for each head the curve of its first metric that has one, as "auc/pr_curve" or
- * "auc/NAME/pr_curve"; flushes. */
+/* Writes them as scalars, and for each head the curve of its first metric that has one, as
+ * "auc/pr_curve" or "auc/NAME/pr_curve"; flushes. */
 err evaluation_record(const struct session *, const struct evaluation *, struct events *,
                       double wall_s, uint64_t step);
 
-/* ERR_NUMBER: its loss is NaN or infinite; a run whose last evaluation is so fails. */
+/* ERR_NUMBER: its loss is NaN or infinite; as the last evaluation it fails the run. */
 err evaluation_check(const struct evaluation *);
 
 enum { VALUE_TEXT_MAX = 32, EVALUATION_TEXT_MAX = 1024 };
-/* For a person: "0.0553", "23.1042", "152346", "4.2e+10", "1.23e-05", "nan", "undefined: all labels
+/* For display: "0.0553", "23.1042", "152346", "4.2e+10", "1.23e-05", "nan", "undefined: all labels
  * are 0" */
 const char *value_text(double, char text[VALUE_TEXT_MAX]);
-/* "step 2000, test loss 0.0553, test accuracy 0.9838 (4000 examples)", cut to the room there is;
- * set: "test". */
+/* "step 2000, test loss 0.0553, test accuracy 0.9838 (4000 examples)", truncated to fit; set:
+ * "test". */
 const char *evaluation_text(const struct session *, const struct evaluation *, uint64_t step,
                             const char *set, char text[EVALUATION_TEXT_MAX]);
 

@@ -1,18 +1,19 @@
-/* device_choice.h - where a task computes, as a person says it: "auto", "cpu", "gpu", "gpu:N". */
+/* device_choice.h - which device a task computes on, as users write it: "auto", "cpu", "gpu",
+ * "gpu:N". */
 #ifndef CORE_TRAIN_SESSION_DEVICE_CHOICE_H
 #define CORE_TRAIN_SESSION_DEVICE_CHOICE_H
 
 #include "core/base/error.h"
 
 enum device_kind {
-    DEVICE_AUTO, /* a GPU where there is a working one, else the CPU */
+    DEVICE_AUTO, /* a working GPU, else the CPU */
     DEVICE_CPU,
-    DEVICE_GPU, /* or an error */
+    DEVICE_GPU, /* a GPU, else an error */
 };
 
 struct device_choice {
     enum device_kind kind;
-    int index; /* "gpu:N"; -1: tasks of one host share the GPUs out */
+    int index; /* "gpu:N"; -1: the tasks of one host are distributed over its GPUs */
 };
 
 /* ERR_INPUT: expected auto, cpu, gpu or gpu:N, got "..." */

@@ -1,17 +1,16 @@
 /* replica.h - one device and what computes on it: a graph, its plan and stepper, and the memory
  * that its parameters are bound to.
  *
- * A replica owns no parameters. Values and gradients lie in one block per ps (layout.h), bound from
- * outside: windows of the cluster's links, or a store's in a single process. What is bound for
- * gradients has the size of the floats, of which rounded ones take the front; for values that of
- * the numbers that come. A variable that is one slice is used where the device sees its block of
- * floats: the bound one, what that is widened to, or its mirror where that is the host's memory and
- * the device has its own. A partitioned variable has a buffer of its own on the
- * device, gathered before a pass and scattered after it. A replica may also bind nothing and share
- * the values of another one on its device: an evaluation beside training.
+ * A replica owns no parameters. Values and gradients are in one block per ps (layout.h), bound from
+ * outside: windows of the cluster's links, or a store's in a single process. The memory bound for
+ * gradients has the size of float32, of which 16-bit ones use the front; that for values has the
+ * size of the format in which they arrive. A variable that is one slice is used in place, in the
+ * device's block of floats: the bound one, its float32 copy, or its mirror if that is host memory
+ * and the device has its own. A partitioned variable has a buffer of its own on the device,
+ * gathered before a pass and scattered after it. A replica may also bind nothing and share the
+ * values of another one on its device: an evaluation during training.
  *
- * Which batches are fed, and what is made of losses and gradients, is its owner's business
- * (session.h).
+ * Which batches are fed, and what happens to losses and gradients, is up to its owner (session.h).
  */
 #ifndef CORE_TRAIN_SESSION_REPLICA_H
 #define CORE_TRAIN_SESSION_REPLICA_H
@@ -70,9 +69,9 @@ struct replica_options { /* all borrowed */
     enum number number, value_number; /* what gradients leave as, and values come */
 };
 
-/* Lists live in the arena, memory of the device until replica_close. */
+/* Lists live in the arena, device memory until replica_close. */
 err replica_open(const struct replica_options *, struct arena *, struct replica *ret);
-void replica_close(struct replica *); /* a zeroed one is fine; what was half opened, too */
+void replica_close(struct replica *); /* a zeroed or partly opened one is fine */
 
 void replica_bind(struct replica *, int ps, void *values, float *gradients);
 void replica_unbind(struct replica *, int ps); /* no pass until others come */

@@ -21,7 +21,7 @@ struct rounding {
     const int64_t *block_floats; /* [ps_count], borrowed */
     float **gradients;           /* [ps_count] of the device: the gradients that are rounded */
     float **residual;            /* [ps_count] of the device */
-    uint16_t **to;    /* [ps_count] what the device sees of where they leave; NULL: none */
+    uint16_t **to;    /* [ps_count] where rounded ones leave, as the device sees it; NULL: none */
     bool is_mirrored; /* then `gradients` are borrowed, and not `to` */
 };
 

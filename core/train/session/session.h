@@ -1,18 +1,17 @@
-/* session.h - the computing side of a worker: what a replica is fed, and what is made of what it
- * computes.
+/* session.h - the computing side of a worker: what a replica is fed, and what happens to its
+ * results.
  *
- * Life: open (data, graph, layout; everything that the spec may have wrong is told here, most of it
- * before rows are read), bind the
- * blocks of every ps (replica.h), then steps. A step is one push worth of work: it takes the next
- * batches of the worker's share of the stream (source.h), and leaves their loss with the caller and
- * the sum of their gradients, clipped and regularized as the spec says, in the bound blocks. Who
- * pushes them, and where new values come from, is not known here.
+ * Life: open (data, graph, layout; reports all errors of the spec, most of them before rows are
+ * read), bind the blocks of every ps (replica.h), then steps. A step is the work of one push: it
+ * takes the next batches of the worker's share of the stream (source.h), returns their loss, and
+ * leaves the sum of their gradients, clipped and regularized as the spec says, in the bound blocks.
+ * Pushing them and fetching new values is done elsewhere.
  *
  * An evaluation is a second replica beside the one that trains: another graph of the same model
- * (other batch size, dropout off) at the same values. It is made when it is first wanted. A session
- * that only evaluates has no ps and no second replica, and takes its values from a checkpoint.
+ * (other batch size, dropout off) with the same values, created on first use. A session that only
+ * evaluates has no ps and no second replica, and takes its values from a checkpoint.
  *
- * One thread calls. Nothing is allocated by a step.
+ * One thread calls. A step allocates nothing.
  */
 #ifndef CORE_TRAIN_SESSION_SESSION_H
 #define CORE_TRAIN_SESSION_SESSION_H
@@ -30,10 +29,11 @@ struct bundle_entry;
 struct grown;    /* core/train/checkpoint/grown.h */
 struct name_map; /* core/train/checkpoint/shard.h */
 
-/* Rows that a caller brings, a few at a time, as a server does (session_predict_rows) */
+/* Rows that a caller passes in, a few at a time, as a server does (session_predict_rows) */
 struct asked_rows {
     const char *name;             /* for messages */
-    const struct column *columns; /* [column_count] what the caller brings: labels first, at NULL */
+    const struct column *columns; /* [column_count] the caller's columns: labels first, with `at`
+                                     NULL */
     int column_count;
     struct strings feature_names; /* names of features, as in a dataset */
     int64_t most;                 /* rows at a time, at most */
@@ -47,9 +47,9 @@ struct average_source {
     void *context;
 };
 
-/* What else is done during an evaluation: before each of its batches, and repeatedly while rows for
- * that are awaited (is_absent). ERR_PEER: something else comes first, and the evaluation is given
- * up; ERR_TIMEOUT: rows have not come for too long. */
+/* Called during an evaluation: before each of its batches, and repeatedly while rows for one are
+ * awaited (is_absent). ERR_PEER: something else comes first, and the evaluation is abandoned;
+ * ERR_TIMEOUT: rows have not come for too long. */
 struct interlude {
     err (*play)(void *context, bool is_absent);
     void *context;
@@ -90,12 +90,12 @@ struct session_options {
                                     exchanged during a step */
 };
 
-/* What session_restore has brought, for a session that only evaluates; its tables stay in the
+/* Values from session_restore, for a session that only evaluates; rows of tables stay in the
  * checkpoint. */
 struct restored {
     float *values;               /* the block; NULL: none */
     struct bundle *bundle;       /* borrowed */
-    struct shard_source *tables; /* [tables] where rows of those tables are that do not grow */
+    struct shard_source *tables; /* [tables] where the rows of tables that do not grow are */
     struct grown **grown;        /* [tables] NULL: it does not grow */
     void *window;                /* NULL: none */
     const struct fresh *fresh;   /* newer values that replace them (fresh.h); NULL: none */
@@ -108,8 +108,8 @@ struct session_data {
     struct batch_source *train, *evaluation; /* NULL: none */
     struct columns_wanted wanted; /* of data.train: read by the model and the rest of the spec */
     const struct objects *train_columns; /* of data.train, its labels among them */
-    json_t *features; /* what features mean (core/train/spec/features.h), to be kept; NULL: as the
-                         chief says */
+    json_t *features; /* meaning of features (core/train/spec/features.h), to be stored; NULL: the
+                         chief has it */
 };
 
 /* The evaluation beside training; made by the first one. */
@@ -292,13 +292,14 @@ err session_evaluate(struct session *, struct evaluation *ret);
  * shapes. */
 err session_restore(struct session *, struct bundle *);
 
-/* Whether a row of this many numbers says a class (one of classes that exclude each other, or one
- * label alone), and which. */
+/* Whether a prediction of this many numbers implies a class (one of exclusive classes, or a single
+ * label), and which. */
 bool prediction_has_class(enum prediction, int64_t columns);
 int64_t prediction_class(enum prediction, const float *row, int64_t columns);
 
-/* What each head says of rows first .. first + rows - 1 of the evaluation set, in the form that its
- * loss takes it (its loss->predicts): a probability per class, or per label, or numbers. */
+/* The predictions of each head for rows first .. first + rows - 1 of the evaluation set, in the
+ * form that its loss uses (its loss->predicts): a probability per class, or per label, or numbers.
+ */
 enum { PREDICTED_NODES_MAX = 64 };
 struct predictions {
     int64_t first, rows;
@@ -327,14 +328,14 @@ err session_predict_rows(struct session *, const struct column *columns, int64_t
 /* Whether any node reads the column. */
 bool session_reads_column(const struct session *, int column);
 
-/* With only_evaluates and feeds_rows: describes a model that says for each place of a row of ids
- * what follows it. ERR_INPUT: the model is not such a one. */
+/* With only_evaluates and feeds_rows: describes a model that predicts for each position of a row of
+ * ids what follows. ERR_INPUT: the model is not of this kind. */
 struct text_model {
     int64_t time, classes;
 };
 err session_text_model(const struct session *, struct text_model *ret);
-/* What follows `count` ids, at most the length of a row, with states that begin at zero. The rest
- * of the row is id 0: a model whose places see what comes after them sees that. */
+/* Predicts what follows `count` ids, at most the length of a row, with states that begin at zero.
+ * The rest of the row is id 0, which a model sees whose positions see later ones. */
 err session_say_next(struct session *, const int64_t *ids, int64_t count, float *ret_logits);
 
 #endif

@@ -1,4 +1,4 @@
-/* session_inside.h - what the files of the session share. Nobody else includes this. */
+/* session_inside.h - shared by the files of the session, and private to them. */
 #ifndef CORE_TRAIN_SESSION_SESSION_INSIDE_H
 #define CORE_TRAIN_SESSION_SESSION_INSIDE_H
 

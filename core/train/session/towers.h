@@ -87,11 +87,11 @@ struct towers_options {    /* all borrowed */
     void *context;
 };
 
-/* ERR_INPUT: the batch cannot be cut evenly. Lists live in the arena, where `ret` stays as well. */
-/* ERR_INPUT: they cannot share a batch of this many rows. */
+/* ERR_INPUT: that many towers cannot share a batch of this many rows. */
 err towers_check(int count, int64_t batch);
+/* ERR_INPUT: the batch cannot be cut evenly. Lists live in the arena, where `ret` stays as well. */
 err towers_open(const struct towers_options *, struct arena *, struct towers *ret);
-void towers_close(struct towers *); /* a zeroed one is fine; what was half opened, too */
+void towers_close(struct towers *); /* a zeroed or partly opened one is fine */
 
 /* Called when the params are bound elsewhere: what depends on where they were is dropped. */
 void towers_forget(struct towers *);

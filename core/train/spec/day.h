@@ -1,8 +1,8 @@
-/* day.h - a run that trains on each day's files once, in one folder.
+/* day.h - a run that trains on each day's files once, in one checkpoint folder.
  *
  * With "daily" a run that finds a checkpoint of other files continues from its values, slots and
- * global step, and begins these files at their first row. Which files a folder is at, and the step
- * at which they were begun, is kept beside the checkpoints (day.json), so that a restart in the
+ * global step, and starts these files at their first row. day.json, beside the checkpoints,
+ * identifies the current files and the step at which they were started, so that a restart in the
  * middle of them continues there.
  */
 #ifndef CORE_TRAIN_SPEC_DAY_H
@@ -15,18 +15,18 @@ enum { DAY_DIGEST_BYTES = 17 };
 struct day {
     enum {
         DAY_GOES_ON,      /* from the checkpoint */
-        DAY_BEGINS,       /* these files are begun for the first time */
-        DAY_BEGINS_AGAIN, /* they were begun, and the checkpoint has none of their rows */
+        DAY_BEGINS,       /* these files are started for the first time */
+        DAY_BEGINS_AGAIN, /* they were started, but the checkpoint has none of their rows */
     } begins;
     char files[DAY_DIGEST_BYTES];
     int64_t step; /* of the checkpoint */
 };
 
-/* For a chief that has chosen a checkpoint of this step (0: none). ERR_INPUT, ERR_IO. */
+/* For a chief that resumes from a checkpoint of this step (0: none). ERR_INPUT, ERR_IO. */
 err day_look(const struct spec *, const char *folder, uint64_t step, struct day *ret);
-/* Notes that these files are begun at this step. */
+/* Stores that these files are started at this step. */
 err day_keep(const char *folder, const struct day *);
-/* The step at which the present files of a folder were begun; -1: none is noted. */
+/* The step at which the current files of a folder were started; -1: not stored. */
 err day_step(const char *folder, int64_t *ret);
 
 #endif

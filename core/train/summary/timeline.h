@@ -16,8 +16,8 @@
 
 enum { TIMELINE_STEPS_MAX = 100 }; /* of one trace */
 
-/* How many global steps before a timeline begins the others must hear of it: in asynchronous
- * training each of them may take one meanwhile. */
+/* By how many global steps the other tasks must be told in advance of a timeline: in asynchronous
+ * training each may take one step meanwhile. */
 uint64_t timeline_lead(bool is_sync, int workers);
 
 struct timeline_part { /* of one task */
@@ -39,7 +39,7 @@ struct timeline {
     int part_count;
 };
 
-/* What the steps of a worker consisted of: seconds, over all of them. */
+/* How a worker's steps spent their time: seconds, summed over all of them. */
 struct timeline_shares {
     int count;    /* of steps */
     double steps; /* from the start of each until the next could begin */

@@ -142,7 +142,7 @@ class Text(ToolCase):
         by_id = self.run_ok("similar", *table, str(words.index("cat"))).split()
         self.assertEqual(len(by_id), 1 + 2 * (len(words) - 1))
         self.assertEqual((by_id[1], by_id[2]), (said[1], str(words.index("dog"))))
-        self.assertIn("none of the", self.run_bad("similar", "--spec=spec.json", *table, "bird"))
+        self.assertIn("not among the 7 words", self.run_bad("similar", "--spec=spec.json", *table, "bird"))
         self.assertIn("no id", self.run_bad("similar", *table, "cat"))
         self.assertIn("no row of 99", self.run_bad("similar", *table, "99"))
         self.assertIn("letters", self.run_bad("similar", "words", "letter", "1"))
